@@ -1,0 +1,70 @@
+# Everything runs from here; "make help" lists the targets.
+
+BIN := $(CURDIR)/bin
+KUBERNETES := v1.36.3
+KUBERNETES_MINOR := $(word 2,$(subst ., ,$(KUBERNETES)))
+CONTROLPLANE_LDFLAGS := -s -w \
+	-X k8s.io/component-base/version.gitVersion=$(KUBERNETES) \
+	-X k8s.io/component-base/version.gitMajor=1 \
+	-X k8s.io/component-base/version.gitMinor=$(KUBERNETES_MINOR)
+TOOL := go tool -modfile=tools/go.mod
+PKG ?= ./internal/... ./pkg/... ./cmd/... ./examples/... ./charts/...
+export GOTOOLCHAIN := local
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## List the targets
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
+
+.PHONY: build
+build: ## Build flotilla, flotilla-hub and flotilla-agent into bin/
+	@mkdir -p $(BIN)
+	go build -o $(BIN)/ ./cmd/...
+
+.PHONY: controlplane
+controlplane: $(BIN)/controlplane ## Build the lab's Kubernetes into bin/ (about ten minutes the first time)
+
+$(BIN)/controlplane: $(wildcard e2e/controlplane/*.go) e2e/controlplane/go.mod
+	@mkdir -p $(BIN)
+	@echo "building Kubernetes $(KUBERNETES) for the lab; about ten minutes the first time, seconds afterwards"
+	cd e2e/controlplane && go build -trimpath -ldflags '$(CONTROLPLANE_LDFLAGS)' -o $@ .
+	ln -sf controlplane $(BIN)/kubectl
+
+.PHONY: demo
+demo: build controlplane ## Show the main job on real control planes (KEEP=1 leaves them running)
+	$(BIN)/flotilla demo $(if $(KEEP),--keep)
+
+.PHONY: test
+test: build controlplane ## Run all tests
+	go vet $(PKG) ./e2e
+	go test $(PKG)
+	go test -timeout 40m ./e2e
+
+.PHONY: test-unit
+test-unit: ## Run the tests that need no cluster
+	go test -short $(PKG)
+
+.PHONY: e2e
+e2e: build controlplane ## Run the end-to-end tests (RUN=pattern)
+	go test -v -timeout 40m ./e2e $(if $(RUN),-run '$(RUN)')
+
+.PHONY: golden
+golden: ## Rewrite golden files
+	go test ./internal/cli/... -update
+
+.PHONY: deflake
+deflake: build controlplane ## Loop a test until it fails: make deflake PKG=./internal/lab RUN=TestX
+	@n=0; while go test -count=1 $(PKG) $(if $(RUN),-run '$(RUN)'); do n=$$((n+1)); echo "passed $$n times"; done
+
+.PHONY: generate
+generate: ## Write generated files: deepcopy, CRDs, references
+	$(TOOL) controller-gen object paths=./pkg/apis/...
+	go generate ./...
+
+.PHONY: verify
+verify: generate ## Check formatting, vet, tidiness and that generated files are up to date
+	@test -z "$$(gofmt -l cmd internal pkg e2e examples charts)" || { gofmt -l cmd internal pkg e2e examples charts; echo "run gofmt -w"; exit 1; }
+	go vet ./...
+	go mod tidy -diff
+	@git diff --exit-code --stat || { echo "generated files are not up to date: commit the result of make generate"; exit 1; }

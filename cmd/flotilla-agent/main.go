@@ -1,0 +1,147 @@
+// Command flotilla-agent runs on a cluster, or beside it, and makes it what the
+// hub wants it to be.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"github.com/flotilla-sh/flotilla/internal/agent"
+)
+
+// systemNamespace is where agents run unless told otherwise.
+const systemNamespace = "cattle-fleet-system"
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := command().ExecuteContext(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "flotilla-agent:", err)
+		stop()
+		os.Exit(1) //nolint:gocritic // stop was called
+	}
+}
+
+// flags are the command line.
+type flags struct {
+	kubeconfig, hubKubeconfig string
+	namespace                 string
+	heartbeat                 time.Duration
+	metricsAddress            string
+	logLevel                  string
+}
+
+func command() *cobra.Command {
+	var f flags
+	cmd := &cobra.Command{
+		Use:           "flotilla-agent",
+		Short:         "Make this cluster what the hub wants it to be",
+		Args:          cobra.NoArgs,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), f) },
+	}
+	cmd.Flags().StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of the agent's own cluster; empty means that it runs in it")
+	cmd.Flags().StringVar(&f.hubKubeconfig, "hub-kubeconfig", "", "kubeconfig of the hub; the namespace of its context is the cluster's")
+	cmd.Flags().StringVar(&f.namespace, "namespace", systemNamespace, "namespace on the agent's own cluster where it keeps its state")
+	cmd.Flags().DurationVar(&f.heartbeat, "heartbeat", time.Minute, "time between two heartbeats to the hub")
+	cmd.Flags().StringVar(&f.metricsAddress, "metrics-bind-address", "", "address to serve metrics and health on; empty means none")
+	cmd.Flags().StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
+	cobra.CheckErr(cmd.MarkFlagRequired("hub-kubeconfig"))
+	return cmd
+}
+
+func run(ctx context.Context, f flags) error {
+	log, err := logger(f.logLevel)
+	if err != nil {
+		return err
+	}
+	klog.SetLogger(log)
+	ctx = logr.NewContext(ctx, log)
+	options, err := options(f)
+	if err != nil {
+		return err
+	}
+	if f.metricsAddress != "" {
+		go serve(ctx, f.metricsAddress)
+	}
+	return agent.Run(ctx, options)
+}
+
+func logger(level string) (logr.Logger, error) {
+	var l slog.Level
+	if err := l.UnmarshalText([]byte(level)); err != nil {
+		return logr.Logger{}, fmt.Errorf("--log-level %q: must be debug, info, warn or error", level)
+	}
+	return logr.FromSlogHandler(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: l})), nil
+}
+
+func options(f flags) (agent.Options, error) {
+	if f.heartbeat < time.Second {
+		return agent.Options{}, fmt.Errorf("--heartbeat %s: must be at least 1s", f.heartbeat)
+	}
+	spoke, err := clientcmd.BuildConfigFromFlags("", f.kubeconfig)
+	if err != nil {
+		return agent.Options{}, fmt.Errorf("--kubeconfig %q: %w", f.kubeconfig, err)
+	}
+	hub, namespace, err := hubConfig(f.hubKubeconfig)
+	if err != nil {
+		return agent.Options{}, err
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return agent.Options{}, fmt.Errorf("read the name of this host: %w", err)
+	}
+	return agent.Options{
+		Spoke: spoke, Hub: hub, HubNamespace: namespace, Namespace: f.namespace,
+		Identity: host, Heartbeat: f.heartbeat, Clock: clock.RealClock{},
+	}, nil
+}
+
+// hubConfig reads the way to the hub, and the cluster's namespace on it.
+func hubConfig(file string) (*rest.Config, string, error) {
+	loaded := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
+		&clientcmd.ClientConfigLoadingRules{ExplicitPath: file}, &clientcmd.ConfigOverrides{})
+	config, err := loaded.ClientConfig()
+	if err != nil {
+		return nil, "", fmt.Errorf("--hub-kubeconfig %q: %w", file, err)
+	}
+	namespace, explicit, err := loaded.Namespace()
+	if err != nil {
+		return nil, "", fmt.Errorf("--hub-kubeconfig %q: %w", file, err)
+	}
+	if !explicit && namespace == "default" {
+		return nil, "", fmt.Errorf("--hub-kubeconfig %q: its current context names no namespace; it must be the cluster's namespace on the hub", file)
+	}
+	return config, namespace, nil
+}
+
+// serve answers for metrics and health until ctx ends.
+func serve(ctx context.Context, address string) {
+	mux := http.NewServeMux()
+	mux.Handle("/metrics", promhttp.Handler())
+	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
+	server := &http.Server{Addr: address, Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	go func() {
+		<-ctx.Done()
+		_ = server.Close()
+	}()
+	if err := server.ListenAndServe(); err != nil && !errors.Is(err, http.ErrServerClosed) {
+		logr.FromContextOrDiscard(ctx).Error(err, "metrics are not served", "address", address)
+	}
+}

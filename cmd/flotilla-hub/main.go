@@ -1,0 +1,162 @@
+// Command flotilla-hub runs the controllers of the management cluster.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/go-logr/logr"
+	"golang.org/x/sys/unix"
+	"k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/flotilla-sh/flotilla/internal/hub"
+	"github.com/flotilla-sh/flotilla/internal/render/worker"
+	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
+)
+
+func main() {
+	if len(os.Args) > 1 && os.Args[1] == worker.Command {
+		exit(worker.Main(os.Stdin, os.Stdout))
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	exit(run(ctx, os.Args[1:]))
+}
+
+func exit(err error) {
+	if err != nil && !errors.Is(err, context.Canceled) {
+		fmt.Fprintln(os.Stderr, "flotilla-hub:", err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// flags are the command line.
+type flags struct {
+	kubeconfig, namespace, cacheDir, metrics, level string
+	renderDeadline                                  time.Duration
+	renderMemory                                    int64
+	renderers                                       int
+}
+
+func parse(args []string) (flags, error) {
+	var f flags
+	set := flag.NewFlagSet("flotilla-hub", flag.ContinueOnError)
+	set.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of the hub's API server (default: the pod's own)")
+	set.StringVar(&f.namespace, "namespace", fleet.SystemNamespace, "namespace for what is the hub's own")
+	set.StringVar(&f.cacheDir, "cache-dir", filepath.Join(os.TempDir(), "flotilla-hub"), "directory for clones; it may be lost at any time")
+	set.StringVar(&f.metrics, "metrics-bind-address", ":8080", "address of the Prometheus metrics; 0 turns them off")
+	set.StringVar(&f.level, "log-level", "info", "debug, info or error")
+	set.DurationVar(&f.renderDeadline, "render-deadline", time.Minute, "how long one render may take before it is ended")
+	set.Int64Var(&f.renderMemory, "render-memory", 1<<30, "how many bytes one render may use")
+	set.IntVar(&f.renderers, "renderers", 0, "how many renders may run at once (default: one for each CPU)")
+	set.Usage = func() {
+		fmt.Fprintln(set.Output(), "flotilla-hub runs the controllers of the management cluster.\n\nExample:\n  flotilla-hub --kubeconfig ~/.kube/hub\n\nFlags:")
+		set.PrintDefaults()
+	}
+	return f, set.Parse(args)
+}
+
+func run(ctx context.Context, args []string) error {
+	f, err := parse(args)
+	if errors.Is(err, flag.ErrHelp) {
+		return nil
+	}
+	if err != nil {
+		os.Exit(2)
+	}
+	if err := setLogger(f.level); err != nil {
+		return err
+	}
+	identity, err := identify(f.cacheDir)
+	if err != nil {
+		return err
+	}
+	config, err := connect(f.kubeconfig)
+	if err != nil {
+		return err
+	}
+	executable, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	pool := worker.NewPool(worker.Options{
+		Executable: executable, Size: f.renderers, MemoryLimit: f.renderMemory, Deadline: f.renderDeadline,
+	})
+	defer pool.Close()
+	return hub.Run(ctx, hub.Options{
+		Config: config, Namespace: f.namespace, CacheDir: f.cacheDir, Identity: identity,
+		Renderer: pool, MetricsAddress: f.metrics,
+	})
+}
+
+func setLogger(level string) error {
+	var l slog.Level
+	if err := l.UnmarshalText([]byte(level)); err != nil {
+		return fmt.Errorf("--log-level: %w", err)
+	}
+	logger := logr.FromSlogHandler(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: l}))
+	ctrl.SetLogger(logger)
+	klog.SetLogger(logger)
+	return nil
+}
+
+func connect(kubeconfig string) (*rest.Config, error) {
+	if kubeconfig == "" {
+		config, err := rest.InClusterConfig()
+		if err != nil {
+			return nil, fmt.Errorf("no --kubeconfig was given, and this is no pod: %w", err)
+		}
+		return config, nil
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("--kubeconfig %s: %w", kubeconfig, err)
+	}
+	config.UserAgent = "flotilla-hub"
+	return config, nil
+}
+
+// identify returns who this hub is. It is kept in the cache directory, so that
+// a hub that was killed and is started again takes its own Lease back at once;
+// a lock on the file keeps a second process from being the same one.
+func identify(dir string) (string, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", fmt.Errorf("--cache-dir: %w", err)
+	}
+	file, err := os.OpenFile(filepath.Join(dir, "identity"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return "", fmt.Errorf("--cache-dir: %w", err)
+	}
+	// The lock is held, and the file left open, until the process ends.
+	if err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		return "", fmt.Errorf("another flotilla-hub uses the cache directory %s: stop it, or give this one a --cache-dir of its own", dir)
+	}
+	// A file that nothing refers to is closed by the collector, lock and all.
+	lock = file
+	text := make([]byte, 64)
+	if n, _ := file.Read(text); n > 0 {
+		return string(text[:n]), nil
+	}
+	host, _ := os.Hostname()
+	identity := host + "_" + rand.String(8)
+	if _, err := file.WriteString(identity); err != nil {
+		return "", fmt.Errorf("--cache-dir: %w", err)
+	}
+	return identity, nil
+}
+
+// lock keeps the locked file from being collected.
+var lock *os.File

@@ -1,0 +1,179 @@
+package deploy
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/flotilla-sh/flotilla/internal/agent/state"
+	"github.com/flotilla-sh/flotilla/internal/apply"
+	"github.com/flotilla-sh/flotilla/internal/content"
+)
+
+// deploy brings the cluster to what is wanted. What is about to be done is
+// stored before, so that the next start finishes it.
+func (c *Controller) deploy(ctx context.Context, j job) error {
+	next := j.next()
+	objects, err := c.fetch(ctx, j, next)
+	if err != nil {
+		return err
+	}
+	reapply := j.record != nil && j.record.Options.ForceSyncGeneration != next.Options.ForceSyncGeneration
+	plan, err := c.engine.Plan(ctx, c.deployment(next, objects, reapply))
+	if err != nil {
+		return err
+	}
+	next.Inventory = plan.Intent()
+	if err := c.save(ctx, j.name, next); err != nil {
+		return err
+	}
+	return c.run(ctx, j.name, next, plan)
+}
+
+// correct puts back what is not as it was applied.
+func (c *Controller) correct(ctx context.Context, j job) error {
+	next := j.next()
+	objects, err := c.fetch(ctx, j, next)
+	if err != nil {
+		return err
+	}
+	d := c.deployment(next, objects, false)
+	d.Options.Recreate = d.Options.Recreate || next.CorrectDrift.Force
+	d.Live = func(ref apply.Ref) apply.Live {
+		live := c.observer.Live(next.Owner().Label, ref)
+		live.Changed = live.Changed || j.observed[ref.Identity()].Drift != nil
+		return live
+	}
+	plan, err := c.engine.Plan(ctx, d)
+	if err != nil {
+		return err
+	}
+	c.update(j.name, func(j *job) { j.trouble = j.trouble.correcting(j.wantedID(), c.clock.Now()) })
+	return c.run(ctx, j.name, next, plan)
+}
+
+// run applies a plan and stores what came of it.
+func (c *Controller) run(ctx context.Context, name string, next *state.Record, plan *apply.Plan) error {
+	owner := next.Owner()
+	c.observer.Begin(owner)
+	result, failed := c.engine.Apply(ctx, plan)
+	done := *next
+	done.Inventory = result.Inventory
+	done.Held = heldAfter(next.Held, result)
+	if failed == nil && len(result.Failures) == 0 {
+		done.Applied = next.DeploymentID
+	}
+	c.update(name, func(j *job) {
+		j.record, j.unsaved = &done, true
+		c.labels[owner.Label] = name
+		switch {
+		case len(result.Failures) > 0:
+			j.trouble = j.trouble.failed(done.DeploymentID, result.Failures, nil, c.clock.Now())
+		case failed == nil:
+			j.trouble.failures, j.trouble.err = nil, nil
+		}
+	})
+	if failed == nil {
+		failed = c.save(ctx, name, &done)
+	}
+	c.tellKinds(result)
+	if err := c.observer.Applied(ctx, owner, done.Inventory, written(result)); failed == nil {
+		failed = err
+	}
+	return failed
+}
+
+// tellKinds says that the kinds of the cluster have changed.
+func (c *Controller) tellKinds(result *apply.Result) {
+	for _, change := range result.Changes {
+		if change.Ref.Kind == "CustomResourceDefinition" && change.Action != apply.Unchanged && c.changed != nil {
+			c.changed()
+			return
+		}
+	}
+}
+
+func written(result *apply.Result) map[apply.Ref]bool {
+	out := map[apply.Ref]bool{}
+	for _, change := range result.Changes {
+		if change.Action != apply.Unchanged {
+			out[change.Ref.Identity()] = true
+		}
+	}
+	return out
+}
+
+// heldAfter adds what is held now, and drops what the bundle has again.
+func heldAfter(held []apply.Ref, result *apply.Result) []apply.Ref {
+	out := slices.Clone(held)
+	for _, ref := range result.Held {
+		if !slices.Contains(out, ref) {
+			out = append(out, ref)
+		}
+	}
+	out = slices.DeleteFunc(out, func(ref apply.Ref) bool {
+		return slices.ContainsFunc(result.Inventory, func(e apply.Entry) bool { return e.Identity() == ref.Identity() })
+	})
+	slices.SortFunc(out, apply.Ref.Compare)
+	return out
+}
+
+// deployment puts together what the engine needs.
+func (c *Controller) deployment(r *state.Record, objects []*unstructured.Unstructured, reapply bool) apply.Deployment {
+	owner, o := r.Owner(), r.Options
+	d := apply.Deployment{
+		Owner: owner, Objects: objects, Previous: r.Inventory,
+		Options: apply.Options{
+			Namespace: o.TargetNamespace, DefaultNamespace: o.DefaultNamespace,
+			CreateNamespace: o.CreateNamespace == nil || *o.CreateNamespace,
+			DeleteCRDs:      o.DeleteCRDResources, DeleteNamespaces: o.DeleteNamespace,
+			Reapply: reapply,
+		},
+		Live: func(ref apply.Ref) apply.Live { return c.observer.Live(owner.Label, ref) },
+	}
+	if o.Helm != nil {
+		d.Options.TakeOwnership, d.Options.Recreate = o.Helm.TakeOwnership, o.Helm.Force
+	}
+	return d
+}
+
+// fetch returns the objects of the content that next names, and writes into
+// next which payloads they came from.
+func (c *Controller) fetch(ctx context.Context, j job, next *state.Record) ([]*unstructured.Unstructured, error) {
+	root := content.Ref{}
+	switch {
+	case j.desired != nil && j.desired.Spec.Content != nil:
+		root = content.Ref{Digest: j.desired.Spec.Content.Digest, Name: j.desired.Spec.Content.Name}
+	case len(next.Refs) > 0:
+		root = next.Refs[0]
+	default:
+		return nil, fmt.Errorf("nothing is stored of the content of deployment %s, and the hub does not answer", next.Name)
+	}
+	manifest, err := content.FetchObjects(ctx, c.store.Through(c.hub.Content()), root)
+	if err != nil {
+		return nil, err
+	}
+	next.Refs = manifest.Refs
+	objects := make([]*unstructured.Unstructured, 0, len(manifest.Objects))
+	for _, raw := range manifest.Objects {
+		obj := &unstructured.Unstructured{}
+		if err := obj.UnmarshalJSON(raw); err != nil {
+			return nil, fmt.Errorf("content %s holds something that is no Kubernetes object: %w", root.Name, err)
+		}
+		objects = append(objects, obj)
+	}
+	return objects, nil
+}
+
+// save stores a record and makes it the job's.
+func (c *Controller) save(ctx context.Context, name string, r *state.Record) error {
+	err := c.store.Save(ctx, r)
+	c.update(name, func(j *job) {
+		if err == nil {
+			j.record, j.unsaved = r, false
+		}
+	})
+	return err
+}

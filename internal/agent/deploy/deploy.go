@@ -1,0 +1,272 @@
+// Package deploy brings each deployment of a cluster to what the hub wants, or,
+// with the hub away, to what it wanted last. It looks at the state of a
+// deployment, names the situation, takes the one action that it calls for, and
+// looks again.
+package deploy
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+
+	"github.com/flotilla-sh/flotilla/internal/agent/state"
+	"github.com/flotilla-sh/flotilla/internal/apply"
+	"github.com/flotilla-sh/flotilla/internal/content"
+	"github.com/flotilla-sh/flotilla/internal/observe"
+	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
+)
+
+const (
+	// workers is how many deployments are worked on at a time.
+	workers = 4
+	// maxSteps bounds the actions of one visit to a deployment.
+	maxSteps = 8
+)
+
+// Hub is where a deployment is read anew and its status goes.
+type Hub interface {
+	Get(ctx context.Context, name string) (*fleet.BundleDeployment, error)
+	PatchStatus(ctx context.Context, name string, patch []byte) (resourceVersion string, err error)
+	Content() content.Getter
+}
+
+// Observer watches what was applied.
+type Observer interface {
+	// Begin says that a deployment is about to be applied, Applied what it has
+	// now and what of that was written, Gone that it is no more.
+	Begin(owner apply.Owner)
+	Applied(ctx context.Context, owner apply.Owner, inventory apply.Inventory, written map[apply.Ref]bool) error
+	Gone(ctx context.Context, label string) error
+	// Live and Findings are what is known of its objects.
+	Live(label string, ref apply.Ref) apply.Live
+	Findings(label string) map[apply.Ref]observe.Finding
+}
+
+// Controller works on all deployments of a cluster.
+type Controller struct {
+	hub      Hub
+	store    *state.Store
+	engine   *apply.Engine
+	observer Observer
+	clock    clock.Clock
+	queue    workqueue.TypedDelayingInterface[string]
+	// changed is called when the kinds of the cluster may have changed.
+	changed func()
+
+	mu     sync.Mutex
+	listed bool
+	jobs   map[string]*job
+	labels map[string]string
+}
+
+// Options are the parts that a Controller works with.
+type Options struct {
+	Hub      Hub
+	Store    *state.Store
+	Engine   *apply.Engine
+	Observer Observer
+	Clock    clock.Clock
+	// KindsChanged is called after custom resource definitions were applied.
+	KindsChanged func()
+}
+
+// New returns a controller that knows no deployment yet.
+func New(o Options) *Controller {
+	return &Controller{
+		hub: o.Hub, store: o.Store, engine: o.Engine, observer: o.Observer, clock: o.Clock, changed: o.KindsChanged,
+		queue: workqueue.NewTypedDelayingQueue[string](),
+		jobs:  map[string]*job{}, labels: map[string]string{},
+	}
+}
+
+// Restore takes in what the agent had stored, and goes on with it at once.
+func (c *Controller) Restore(ctx context.Context, records []*state.Record) error {
+	for _, r := range records {
+		c.update(r.Name, func(j *job) { j.record = r })
+		owner := r.Owner()
+		c.mu.Lock()
+		c.labels[owner.Label] = r.Name
+		c.mu.Unlock()
+		if err := c.observer.Applied(ctx, owner, r.Inventory, nil); err != nil {
+			return err
+		}
+		c.queue.Add(r.Name)
+	}
+	return nil
+}
+
+// Run works on deployments until ctx ends, and then finishes what it is at.
+func (c *Controller) Run(ctx context.Context) {
+	go func() {
+		<-ctx.Done()
+		c.queue.ShutDown()
+	}()
+	var group sync.WaitGroup
+	for range workers {
+		group.Go(func() { c.work(ctx) })
+	}
+	group.Wait()
+}
+
+func (c *Controller) work(ctx context.Context) {
+	for {
+		name, stop := c.queue.Get()
+		if stop {
+			return
+		}
+		if after := c.visit(ctx, name); after > 0 {
+			c.queue.AddAfter(name, after)
+		}
+		c.queue.Done(name)
+	}
+}
+
+// Received takes in a deployment from the hub.
+func (c *Controller) Received(bd *fleet.BundleDeployment) {
+	news := false
+	c.update(bd.Name, func(j *job) { news = j.receive(bd) })
+	if news {
+		c.queue.Add(bd.Name)
+	}
+}
+
+// Vanished takes in that the hub has a deployment no more.
+func (c *Controller) Vanished(name string) {
+	c.update(name, func(j *job) { j.desired, j.reported, j.statusVersion = nil, nil, "" })
+	c.queue.Add(name)
+}
+
+// Listed takes in which deployments the hub has.
+func (c *Controller) Listed(names map[string]bool) {
+	c.mu.Lock()
+	c.listed = true
+	var gone []string
+	for name := range c.jobs {
+		if !names[name] {
+			gone = append(gone, name)
+		}
+	}
+	c.mu.Unlock()
+	for _, name := range gone {
+		c.Vanished(name)
+	}
+}
+
+// Found takes in that something new is known of a deployment's objects.
+func (c *Controller) Found(label string) {
+	c.mu.Lock()
+	name, ok := c.labels[label]
+	c.mu.Unlock()
+	if ok {
+		c.queue.Add(name)
+	}
+}
+
+// Unknown is the number of deployments on the cluster that the hub does not
+// know; they are kept.
+func (c *Controller) Unknown() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := 0
+	for _, j := range c.jobs {
+		if c.listed && j.desired == nil && j.record != nil && !j.record.Removing {
+			n++
+		}
+	}
+	return n
+}
+
+// update changes a job, which is made where there is none.
+func (c *Controller) update(name string, change func(*job)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	j := c.jobs[name]
+	if j == nil {
+		j = &job{name: name}
+		c.jobs[name] = j
+	}
+	change(j)
+}
+
+// look returns a copy of a job with what is known of its objects, and what is
+// to be done about it.
+func (c *Controller) look(name string) (job, Decision, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	j := c.jobs[name]
+	if j == nil {
+		return job{}, Decision{}, false
+	}
+	if j.record != nil {
+		j.observed = c.observer.Findings(j.record.Owner().Label)
+	}
+	return *j, Decide(j.facts(c.listed, c.blocked(j), c.clock.Now())), true
+}
+
+// visit acts on a deployment until it rests, reports, and returns when to look
+// again by itself.
+func (c *Controller) visit(ctx context.Context, name string) time.Duration {
+	log := logr.FromContextOrDiscard(ctx).WithValues("deployment", name)
+	for range maxSteps {
+		j, decision, ok := c.look(name)
+		if !ok || ctx.Err() != nil {
+			return 0
+		}
+		log.V(1).Info("looked", "situation", decision.Situation)
+		if decision.Action == Rest {
+			return c.rest(ctx, j, decision)
+		}
+		if err := c.act(ctx, j, decision); err != nil {
+			log.Info("could not do what is called for; trying again", "situation", decision.Situation, "error", err.Error())
+			c.update(name, func(j *job) { j.trouble = j.trouble.failed(j.wantedID(), nil, err, c.clock.Now()) })
+		}
+	}
+	return backoffMax
+}
+
+// act takes the action that a decision calls for.
+func (c *Controller) act(ctx context.Context, j job, d Decision) error {
+	switch d.Action {
+	case Forget:
+		c.forget(j.name)
+		return nil
+	case Remove:
+		return c.remove(ctx, j)
+	case Deploy:
+		return c.deploy(ctx, j)
+	case Correct:
+		return c.correct(ctx, j)
+	case Note:
+		return c.save(ctx, j.name, j.next())
+	case Rest:
+	}
+	return nil
+}
+
+// rest reports and returns when to look again.
+func (c *Controller) rest(ctx context.Context, j job, d Decision) time.Duration {
+	if j.unsaved {
+		if err := c.save(ctx, j.name, j.record); err != nil {
+			logr.FromContextOrDiscard(ctx).Info("could not store the state; trying again", "deployment", j.name, "error", err.Error())
+			return backoffMin
+		}
+	}
+	if j.desired == nil {
+		return d.After
+	}
+	if err := c.report(ctx, j, d); err != nil {
+		logr.FromContextOrDiscard(ctx).Info("could not report to the hub; trying again", "deployment", j.name, "error", err.Error())
+		return reportRetry
+	}
+	return d.After
+}
+
+func (c *Controller) forget(name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.jobs, name)
+}

@@ -1,0 +1,91 @@
+package deploy
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/flotilla-sh/flotilla/internal/agent/state"
+	"github.com/flotilla-sh/flotilla/internal/apply"
+	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
+)
+
+// remove takes a deployment off the cluster, one step at a time. The mark is
+// read anew from the hub before anything is touched.
+func (c *Controller) remove(ctx context.Context, j job) error {
+	if !j.record.Removing {
+		return c.confirm(ctx, j)
+	}
+	next := *j.record
+	if j.desired != nil {
+		next.Options = j.desired.Spec.Options
+	}
+	result := &apply.Result{}
+	if !next.Options.KeepResources {
+		var err error
+		c.observer.Begin(next.Owner())
+		if result, err = c.engine.Remove(ctx, c.deployment(&next, nil, false)); err != nil {
+			return err
+		}
+	}
+	next.Inventory, next.Held = result.Inventory, heldAfter(next.Held, result)
+	if len(next.Inventory) > 0 {
+		return c.waitForRemoval(ctx, j.name, &next, result)
+	}
+	if err := c.store.Delete(ctx, &next); err != nil {
+		return err
+	}
+	label := next.Owner().Label
+	c.update(j.name, func(j *job) {
+		j.record, j.unsaved, j.observed, j.trouble = nil, false, nil, trouble{}
+		j.removal = &fleet.RemovalStatus{Done: true, Message: removedMessage(next.Held)}
+		delete(c.labels, label)
+	})
+	return c.observer.Gone(ctx, label)
+}
+
+// confirm reads the deployment anew and notes that its mark is still there.
+func (c *Controller) confirm(ctx context.Context, j job) error {
+	live, err := c.hub.Get(ctx, j.name)
+	if apierrors.IsNotFound(err) {
+		c.Vanished(j.name)
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("ask the hub whether the deployment is really to be removed: %w", err)
+	}
+	if live.Spec.Removal == nil || j.desired == nil || live.UID != j.desired.UID {
+		c.Received(live)
+		return nil
+	}
+	next := *j.record
+	next.Removing = true
+	return c.save(ctx, j.name, &next)
+}
+
+// waitForRemoval stores and tells what is left.
+func (c *Controller) waitForRemoval(ctx context.Context, name string, next *state.Record, result *apply.Result) error {
+	c.update(name, func(j *job) {
+		j.record, j.unsaved = next, true
+		j.removal = &fleet.RemovalStatus{Message: cut(failureText(result.Failures))}
+		j.trouble = j.trouble.failed(j.wantedID(), result.Failures, nil, c.clock.Now())
+	})
+	return nil
+}
+
+func removedMessage(held []apply.Ref) string {
+	if len(held) == 0 {
+		return ""
+	}
+	names := make([]string, 0, maxNamed)
+	for _, ref := range held[:min(len(held), maxNamed)] {
+		names = append(names, ref.String())
+	}
+	text := "kept on the cluster: " + strings.Join(names, ", ")
+	if more := len(held) - maxNamed; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}

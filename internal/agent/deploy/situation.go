@@ -1,0 +1,151 @@
+package deploy
+
+import (
+	"strings"
+	"time"
+)
+
+// Facts is everything that the next step of a deployment depends on.
+type Facts struct {
+	// Listed is true once the hub has said which deployments there are.
+	Listed bool
+	// Desired is true where the hub has the deployment, Recorded where this
+	// cluster has something of it.
+	Desired, Recorded bool
+
+	// Mark is true where the hub's deployment carries a removal mark, Removing
+	// where such a mark was confirmed before, and Deleting where it has a
+	// deletion timestamp.
+	Mark, Removing, Deleting bool
+	// WentBack is true where the hub's generation is lower than one that was
+	// acted on, and wants something else.
+	WentBack bool
+	// Hold is why the hub wants nothing to be changed now.
+	Hold string
+	// Refusal is why this agent cannot do what is asked.
+	Refusal string
+	// Blocked are the dependencies that are not in an accepted state.
+	Blocked []string
+
+	// Finished is true where what is wanted is what was applied.
+	Finished bool
+	// Noted is true where the record says what the hub says.
+	Noted bool
+	// Drifted is true where objects are not as they were applied, and Correct
+	// where they are to be put back.
+	Drifted, Correct bool
+	// RetryIn is how long to wait before the next attempt at what failed.
+	RetryIn time.Duration
+}
+
+// Situation names how a deployment stands.
+type Situation string
+
+// The situations of a deployment.
+const (
+	Unknown    Situation = "Unknown"
+	Removed    Situation = "Removed"
+	Marked     Situation = "MarkedForRemoval"
+	Kept       Situation = "KeptWithoutHub"
+	Deleting   Situation = "DeletedWithoutMark"
+	WentBack   Situation = "GenerationWentBack"
+	Refused    Situation = "Refused"
+	Held       Situation = "Held"
+	Blocked    Situation = "WaitingForDependencies"
+	BackingOff Situation = "BackingOff"
+	Outdated   Situation = "Outdated"
+	Drifted    Situation = "Drifted"
+	Unnoted    Situation = "Unnoted"
+	Settled    Situation = "Settled"
+)
+
+// Action is what is to be done.
+type Action int
+
+// The actions; each situation calls for one.
+const (
+	Rest Action = iota
+	Forget
+	Remove
+	Deploy
+	Correct
+	Note
+)
+
+// Decision is a situation, the action that it calls for, and why nothing more
+// is done, for people.
+type Decision struct {
+	Situation Situation
+	Action    Action
+	Message   string
+	// After is when to look again by itself, where the action is to rest.
+	After time.Duration
+}
+
+// blockedRetry is when to look at dependencies again that told nothing.
+const blockedRetry = 15 * time.Second
+
+// Decide names the situation and the one action that it calls for.
+func Decide(f Facts) Decision {
+	switch {
+	case !f.Desired && !f.Recorded:
+		return Decision{Situation: Unknown, Action: Forget}
+	case f.Removing && (f.Mark || !f.Desired), f.Mark && f.Recorded:
+		return orWait(f, Decision{Situation: Marked, Action: Remove})
+	case f.Mark:
+		return Decision{Situation: Removed}
+	case !f.Desired:
+		return local(f)
+	}
+	return wanted(f)
+}
+
+// local decides for a deployment of which the hub says nothing: it is kept, and
+// it is finished and corrected as the hub last wanted it.
+func local(f Facts) Decision {
+	if f.Listed {
+		d := correction(f, Decision{Situation: Kept})
+		d.Message = "the hub does not have this deployment, and did not mark it for removal: everything is kept"
+		return d
+	}
+	if !f.Finished {
+		return orWait(f, Decision{Situation: Outdated, Action: Deploy})
+	}
+	return correction(f, Decision{Situation: Settled})
+}
+
+// wanted decides for a deployment that the hub has, without a removal mark.
+func wanted(f Facts) Decision {
+	switch {
+	case f.Deleting:
+		return Decision{Situation: Deleting, Message: "the deployment is being deleted on the hub without a removal mark: everything on the cluster is kept"}
+	case f.WentBack:
+		return Decision{Situation: WentBack, Message: "the hub's deployment is older than what runs here, as after a restored backup: nothing is changed. Deploy something newer from the hub, or delete this BundleDeployment on the hub to have it made anew (that removes nothing here)"}
+	case f.Refusal != "":
+		return Decision{Situation: Refused, Message: f.Refusal}
+	case f.Hold != "":
+		return Decision{Situation: Held, Message: f.Hold}
+	case !f.Finished && len(f.Blocked) > 0:
+		return Decision{Situation: Blocked, After: blockedRetry, Message: "dependent bundle(s) are not ready: " + strings.Join(f.Blocked, ", ")}
+	case !f.Finished:
+		return orWait(f, Decision{Situation: Outdated, Action: Deploy})
+	case !f.Noted:
+		return Decision{Situation: Unnoted, Action: Note}
+	}
+	return correction(f, Decision{Situation: Settled})
+}
+
+func correction(f Facts, otherwise Decision) Decision {
+	if !f.Drifted || !f.Correct {
+		return otherwise
+	}
+	return orWait(f, Decision{Situation: Drifted, Action: Correct})
+}
+
+// orWait puts an action off that has failed a moment ago.
+func orWait(f Facts, d Decision) Decision {
+	if f.RetryIn > 0 {
+		return Decision{Situation: BackingOff, After: f.RetryIn}
+	}
+	return d
+}

@@ -1,0 +1,249 @@
+// Package drift looks at the objects of deployments when a watch says that
+// something may have happened to them, and now and then at all of them, and
+// remembers what it finds.
+package drift
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/util/workqueue"
+
+	"github.com/flotilla-sh/flotilla/internal/apply"
+	"github.com/flotilla-sh/flotilla/internal/observe"
+)
+
+const (
+	// fullCheck is how often every object is looked at, give or take jitter.
+	fullCheck = 40 * time.Minute
+	// retryAfter is when an object that could not be read is tried again.
+	retryAfter = 5 * time.Second
+	workers    = 2
+)
+
+// Deployments is where the controller asks what is wanted, and tells that it
+// has found something new.
+type Deployments interface {
+	Wanted(ctx context.Context, label string) (observe.Wanted, error)
+	Found(label string)
+}
+
+// key is one look at a deployment.
+type key struct {
+	label string
+	full  bool
+}
+
+// Controller looks at objects.
+type Controller struct {
+	tracker *observe.Tracker
+	checker *observe.Checker
+	queue   workqueue.TypedDelayingInterface[key]
+
+	mu       sync.Mutex
+	findings map[string]map[apply.Ref]observe.Finding
+	looking  map[string]*sync.Mutex
+	timed    map[string]bool
+}
+
+// New returns a controller and the function that asks it for a look.
+func New(checker *observe.Checker) *Controller {
+	return &Controller{
+		checker:  checker,
+		queue:    workqueue.NewTypedDelayingQueue[key](),
+		findings: map[string]map[apply.Ref]observe.Finding{},
+		looking:  map[string]*sync.Mutex{},
+		timed:    map[string]bool{},
+	}
+}
+
+// Use sets the tracker that says what to look at.
+func (c *Controller) Use(t *observe.Tracker) { c.tracker = t }
+
+// Notify asks for a look at a deployment.
+func (c *Controller) Notify(label string, after time.Duration) {
+	c.queue.AddAfter(key{label: label}, after)
+}
+
+// Run looks at deployments until ctx ends.
+func (c *Controller) Run(ctx context.Context, of Deployments) {
+	go func() {
+		<-ctx.Done()
+		c.queue.ShutDown()
+	}()
+	var group sync.WaitGroup
+	for range workers {
+		group.Go(func() { c.work(ctx, of) })
+	}
+	group.Wait()
+}
+
+func (c *Controller) work(ctx context.Context, of Deployments) {
+	for {
+		k, stop := c.queue.Get()
+		if stop {
+			return
+		}
+		changed, err := c.look(ctx, of, k)
+		if err != nil {
+			logr.FromContextOrDiscard(ctx).Info("could not look at all objects; trying again", "deployment", k.label, "error", err.Error())
+			c.queue.AddAfter(key{label: k.label}, wait.Jitter(retryAfter, 0.5))
+		}
+		if changed {
+			of.Found(k.label)
+		}
+		c.queue.Done(k)
+	}
+}
+
+// Look looks at what there is to look at in a deployment, at once.
+func (c *Controller) Look(ctx context.Context, of Deployments, label string) error {
+	_, err := c.look(ctx, of, key{label: label})
+	return err
+}
+
+// look tells whether anything was found to be other than before.
+func (c *Controller) look(ctx context.Context, of Deployments, k key) (bool, error) {
+	lock := c.lock(k.label)
+	lock.Lock()
+	defer lock.Unlock()
+	c.scheduleFull(k)
+	targets := c.tracker.Targets(k.label, k.full)
+	if len(targets) == 0 {
+		return false, nil
+	}
+	wanted, err := of.Wanted(ctx, k.label)
+	if err != nil {
+		c.retry(k.label, targets)
+		return false, err
+	}
+	return c.check(ctx, wanted, targets)
+}
+
+func (c *Controller) check(ctx context.Context, w observe.Wanted, targets []observe.Target) (bool, error) {
+	changed := false
+	for i, target := range targets {
+		finding, err := c.one(ctx, w, target)
+		if err != nil {
+			c.retry(w.Owner.Label, targets[i:])
+			return changed, err
+		}
+		changed = c.remember(w.Owner.Label, finding) || changed
+	}
+	return changed, nil
+}
+
+func (c *Controller) one(ctx context.Context, w observe.Wanted, target observe.Target) (observe.Finding, error) {
+	if target.Look == observe.LookHealth {
+		finding, err := c.checker.Health(ctx, target.Entry.Ref, w.Owner, w.Rules)
+		if err != nil && !apierrors.IsNotFound(err) {
+			return finding, err
+		}
+		// A read for health must not hide a drift that was found before, nor
+		// one that the read object shows.
+		if err == nil && finding.Seen.Fields == target.Entry.Fields && !c.drifted(w.Owner.Label, target.Entry.Ref) {
+			return finding, nil
+		}
+	}
+	desired, ok, err := w.Object(target.Entry.Ref)
+	if err != nil {
+		return observe.Finding{}, err
+	}
+	if !ok {
+		return observe.Finding{Ref: target.Entry.Ref, Health: observe.Health{Ready: true}}, nil
+	}
+	return c.checker.Drift(ctx, desired, w.Owner, w.Rules)
+}
+
+func (c *Controller) drifted(label string, ref apply.Ref) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.findings[label][ref.Identity()].Drift != nil
+}
+
+// remember keeps a finding and tells whether it says something new.
+func (c *Controller) remember(label string, f observe.Finding) bool {
+	if f.Drift == nil && f.Seen.UID != "" {
+		c.tracker.Accept(label, f.Ref, f.Seen)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := c.findings[label]
+	if all == nil {
+		all = map[apply.Ref]observe.Finding{}
+		c.findings[label] = all
+	}
+	old, known := all[f.Ref.Identity()]
+	all[f.Ref.Identity()] = f
+	return !known || !same(old, f)
+}
+
+func same(a, b observe.Finding) bool {
+	if a.Health != b.Health || (a.Drift == nil) != (b.Drift == nil) {
+		return false
+	}
+	return a.Drift == nil || a.Drift.Patch == b.Drift.Patch && a.Drift.Create == b.Drift.Create &&
+		a.Drift.Exist == b.Drift.Exist && slices.Equal(a.Drift.Fields, b.Drift.Fields)
+}
+
+// Findings returns what is known of a deployment's objects.
+func (c *Controller) Findings(label string) map[apply.Ref]observe.Finding {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return maps.Clone(c.findings[label])
+}
+
+// Renew forgets findings about objects that were written since, or are not in
+// the inventory any more.
+func (c *Controller) Renew(label string, inventory apply.Inventory, written map[apply.Ref]bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	keep := map[apply.Ref]observe.Finding{}
+	for _, e := range inventory {
+		if f, ok := c.findings[label][e.Identity()]; ok && !written[e.Identity()] {
+			keep[e.Identity()] = f
+		}
+	}
+	c.findings[label] = keep
+}
+
+// Forget drops a deployment.
+func (c *Controller) Forget(label string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.findings, label)
+	delete(c.looking, label)
+	delete(c.timed, label)
+}
+
+func (c *Controller) retry(label string, targets []observe.Target) {
+	for _, t := range targets {
+		c.tracker.Retry(label, t)
+	}
+}
+
+func (c *Controller) lock(label string) *sync.Mutex {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.looking[label] == nil {
+		c.looking[label] = &sync.Mutex{}
+	}
+	return c.looking[label]
+}
+
+// scheduleFull plans the next look at everything.
+func (c *Controller) scheduleFull(k key) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.timed[k.label] && !k.full {
+		return
+	}
+	c.timed[k.label] = true
+	c.queue.AddAfter(key{label: k.label, full: true}, wait.Jitter(fullCheck, 0.5))
+}

@@ -1,0 +1,432 @@
+package agent_test
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/testr"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/flotilla-sh/flotilla/charts"
+	"github.com/flotilla-sh/flotilla/internal/agent"
+	"github.com/flotilla-sh/flotilla/internal/content"
+	"github.com/flotilla-sh/flotilla/internal/digest"
+	"github.com/flotilla-sh/flotilla/internal/lab"
+	"github.com/flotilla-sh/flotilla/internal/render"
+	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
+)
+
+var bin = flag.String("bin", "../../bin", "directory of the built programs")
+
+// server is one real API server, which plays the hub and every spoke.
+var server struct {
+	config *rest.Config
+	client client.Client
+	why    string
+}
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	klog.SetLogger(logr.Discard())
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	programs := lab.ProgramsIn(*bin)
+	if _, err := os.Stat(programs.ControlPlane); err != nil {
+		server.why = fmt.Sprintf("needs a real API server: run `make build` first (%v)", err)
+		return m.Run()
+	}
+	dir, err := os.MkdirTemp("", "agent")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	l, err := lab.Start(context.Background(), lab.Options{Dir: filepath.Join(dir, "lab"), Programs: programs})
+	if err != nil {
+		panic(err)
+	}
+	defer func() { _ = l.Stop() }()
+	if err := connect(l.Status().Hub.Kubeconfig); err != nil {
+		panic(err)
+	}
+	return m.Run()
+}
+
+func connect(kubeconfig string) error {
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return err
+	}
+	config.QPS = -1
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, fleet.AddToScheme, apiextensionsv1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return err
+		}
+	}
+	c, err := client.New(config, client.Options{Scheme: scheme})
+	if err != nil {
+		return err
+	}
+	server.config, server.client = config, c
+	return installCRDs(c)
+}
+
+func installCRDs(c client.Client) error {
+	files, err := fs.Glob(charts.FS, "flotilla-crd/templates/*.yaml")
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		raw, err := fs.ReadFile(charts.FS, file)
+		if err != nil {
+			return err
+		}
+		crd := &apiextensionsv1.CustomResourceDefinition{}
+		if err := yaml.Unmarshal(raw, crd); err != nil {
+			return err
+		}
+		if err := c.Create(context.Background(), crd); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// world is a hub with one cluster in it.
+type world struct {
+	t         *testing.T
+	namespace string
+	state     string
+	store     *content.Store
+	spoke     *wire
+	hub       *wire
+	ctx       context.Context
+	stop      func()
+}
+
+var worlds atomic.Int32
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	if server.why != "" {
+		t.Skip(server.why)
+	}
+	t.Parallel()
+	n := worlds.Add(1)
+	w := &world{
+		t: t, namespace: fmt.Sprintf("cluster-%d", n), state: fmt.Sprintf("agent-%d", n),
+		store: content.NewStore(server.client), spoke: &wire{}, hub: &wire{}, stop: func() {},
+		ctx: context.Background(),
+	}
+	w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}})
+	w.create(&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: fleet.AgentName, Annotations: map[string]string{
+		fleet.ClusterLabel: "spoke", fleet.ClusterNamespaceLabel: w.namespace,
+	}}})
+	w.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: fleet.CapabilitiesName}})
+	w.create(&fleet.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "spoke"}})
+	t.Cleanup(func() { w.stop() })
+	return w
+}
+
+func (w *world) create(obj client.Object) {
+	w.t.Helper()
+	if err := server.client.Create(w.ctx, obj); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// ns is a namespace that belongs to the test.
+func (w *world) ns(name string) string { return w.namespace + "-" + name }
+
+// start runs the agent until stop or the end of the test.
+func (w *world) start() *world {
+	w.t.Helper()
+	ctx, cancel := context.WithCancel(logr.NewContext(w.ctx, testr.NewWithInterface(quiet{w.t}, testr.Options{Verbosity: 1})))
+	done := make(chan error, 1)
+	go func() {
+		done <- agent.Run(ctx, agent.Options{
+			Spoke: w.spoke.through(server.config), Hub: w.hub.through(server.config),
+			HubNamespace: w.namespace, Namespace: w.state, Identity: "test",
+			Heartbeat: time.Minute, Clock: clock.RealClock{},
+		})
+	}()
+	w.spoke.onCrash(cancel)
+	w.hub.onCrash(cancel)
+	var once sync.Once
+	w.stop = func() {
+		once.Do(func() {
+			cancel()
+			if err := <-done; err != nil {
+				w.t.Logf("agent: %v", err)
+			}
+		})
+	}
+	return w
+}
+
+// quiet drops what the agent logs after the end of its test.
+type quiet struct{ t *testing.T }
+
+func (q quiet) Helper() {}
+func (q quiet) Log(args ...any) {
+	if q.t.Context().Err() == nil {
+		q.t.Log(args...)
+	}
+}
+
+// deploy writes what the hub would write.
+func (w *world) deploy(bundle string, objects []string, change ...func(*fleet.BundleDeployment)) {
+	w.t.Helper()
+	bd := &fleet.BundleDeployment{}
+	key := client.ObjectKey{Namespace: w.namespace, Name: bundle}
+	exists := server.client.Get(w.ctx, key, bd) == nil
+	bd.Namespace, bd.Name = w.namespace, bundle
+	bd.Labels = map[string]string{fleet.BundleLabel: bundle, fleet.BundleNamespaceLabel: w.namespace}
+	for _, c := range change {
+		c(bd)
+	}
+	if objects != nil {
+		w.content(bd, objects)
+	}
+	var err error
+	if exists {
+		err = server.client.Update(w.ctx, bd)
+	} else {
+		err = server.client.Create(w.ctx, bd)
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) content(bd *fleet.BundleDeployment, objects []string) {
+	w.t.Helper()
+	var rendered []render.Object
+	for _, text := range objects {
+		raw, err := yaml.YAMLToJSON([]byte(text))
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		rendered = append(rendered, render.Object{JSON: raw})
+	}
+	enc, err := content.EncodeObjects(content.Key("test"), rendered)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if err := w.store.Put(w.ctx, enc, w.namespace); err != nil {
+		w.t.Fatal(err)
+	}
+	options, err := digest.OfJSON(bd.Spec.Options)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	bd.Spec.Content = &fleet.ContentRef{Digest: enc.Root.Digest, Name: enc.Root.Name}
+	bd.Spec.DeploymentID = "s-" + enc.Root.Digest[:61] + ":" + options
+}
+
+// status returns the status that the hub has.
+func (w *world) status(bundle string) *fleet.BundleDeployment {
+	w.t.Helper()
+	bd := &fleet.BundleDeployment{}
+	if err := server.client.Get(w.ctx, client.ObjectKey{Namespace: w.namespace, Name: bundle}, bd); err != nil {
+		w.t.Fatal(err)
+	}
+	return bd
+}
+
+// until waits for the status of a bundle to satisfy check.
+func (w *world) until(bundle string, check func(*fleet.BundleDeployment) error) *fleet.BundleDeployment {
+	w.t.Helper()
+	var bd *fleet.BundleDeployment
+	w.eventually(func() error {
+		bd = w.status(bundle)
+		return check(bd)
+	})
+	return bd
+}
+
+func (w *world) eventually(check func() error) {
+	w.t.Helper()
+	deadline := time.Now().Add(20 * time.Second)
+	for {
+		err := check()
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			w.t.Fatalf("not within 20s: %v", err)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// ready is satisfied once what is wanted runs.
+func ready(bd *fleet.BundleDeployment) error {
+	return state(fleet.Ready)(bd)
+}
+
+func state(want fleet.BundleState) func(*fleet.BundleDeployment) error {
+	return func(bd *fleet.BundleDeployment) error {
+		if bd.Status.Display.State != string(want) || bd.Status.ObservedGeneration != bd.Generation {
+			raw, _ := json.Marshal(bd.Status)
+			return fmt.Errorf("state is %q of generation %d/%d, want %q: %s",
+				bd.Status.Display.State, bd.Status.ObservedGeneration, bd.Generation, want, raw)
+		}
+		return nil
+	}
+}
+
+// object reads an object of the spoke; kind is "v1/ConfigMap".
+func (w *world) object(kind, namespace, name string) (*unstructured.Unstructured, error) {
+	obj := &unstructured.Unstructured{}
+	i := strings.LastIndex(kind, "/")
+	obj.SetAPIVersion(kind[:i])
+	obj.SetKind(kind[i+1:])
+	err := server.client.Get(w.ctx, client.ObjectKey{Namespace: namespace, Name: name}, obj)
+	return obj, err
+}
+
+func (w *world) must(kind, namespace, name string) *unstructured.Unstructured {
+	w.t.Helper()
+	obj, err := w.object(kind, namespace, name)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return obj
+}
+
+// edit changes an object as a person with this program would.
+func (w *world) edit(obj *unstructured.Unstructured, program, patch string) {
+	w.t.Helper()
+	err := server.client.Patch(w.ctx, obj, client.RawPatch("application/merge-patch+json", []byte(patch)), client.FieldOwner(program))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// wire counts what passes, can be cut, and can end the agent at a write.
+type wire struct {
+	mu       sync.Mutex
+	requests []string
+	cut      bool
+	crashAt  int
+	after    bool
+	writes   int
+	crash    func()
+}
+
+func (w *wire) through(config *rest.Config) *rest.Config {
+	c := rest.CopyConfig(config)
+	c.Wrap(func(rt http.RoundTripper) http.RoundTripper { return trip{w, rt} })
+	return c
+}
+
+func (w *wire) onCrash(f func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.crash = f
+}
+
+func (w *wire) set(cut bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.cut = cut
+}
+
+// reset forgets the counts, and plans a crash before or after the nth write.
+func (w *wire) reset(crashAt int, after bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.requests, w.writes, w.crashAt, w.after = nil, 0, crashAt, after
+}
+
+func (w *wire) seen(match func(string) bool) []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var out []string
+	for _, r := range w.requests {
+		if match(r) {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+func writes(request string) bool {
+	return !strings.HasPrefix(request, "GET ") && !strings.Contains(request, "dryRun") && !strings.Contains(request, "/leases/")
+}
+
+func all(string) bool { return true }
+
+type trip struct {
+	*wire
+	next http.RoundTripper
+}
+
+var errCut = fmt.Errorf("the wire is cut")
+
+// RoundTrip passes a request on.
+func (t trip) RoundTrip(r *http.Request) (*http.Response, error) {
+	t.mu.Lock()
+	request := r.Method + " " + r.URL.RequestURI()
+	t.requests = append(t.requests, request)
+	cut := t.cut
+	crash := false
+	if writes(request) {
+		t.writes++
+		crash = t.crashAt > 0 && t.writes >= t.crashAt
+	}
+	after, end := t.after && t.writes == t.crashAt, t.crash
+	t.mu.Unlock()
+	if cut {
+		return nil, errCut
+	}
+	if !crash {
+		return t.next.RoundTrip(r)
+	}
+	if after {
+		if answer, err := t.next.RoundTrip(r); err == nil {
+			_ = answer.Body.Close()
+		}
+	}
+	end()
+	return nil, errCut
+}
+
+// apply makes an object as a person with kubectl would.
+func (w *world) apply(text string) {
+	w.t.Helper()
+	obj := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(text), obj); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := server.client.Create(w.ctx, obj, client.FieldOwner("kubectl-client-side-apply")); err != nil {
+		w.t.Fatal(err)
+	}
+}

@@ -1,0 +1,176 @@
+// Package hub is the agent's only door to the hub: its mailbox namespace, the
+// contents that its deployments name, and what it reports.
+package hub
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"github.com/flotilla-sh/flotilla/internal/content"
+	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
+)
+
+// metadataOnly asks for the metadata alone in the answer to a write.
+const metadataOnly = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
+
+// Client talks to the hub for one cluster.
+type Client struct {
+	rest      *rest.RESTClient
+	codec     runtime.ParameterCodec
+	namespace string
+}
+
+// NewClient returns a client for the cluster namespace of the hub.
+func NewClient(config *rest.Config, namespace string) (*Client, error) {
+	scheme := runtime.NewScheme()
+	if err := fleet.AddToScheme(scheme); err != nil {
+		return nil, err
+	}
+	metav1.AddToGroupVersion(scheme, corev1.SchemeGroupVersion)
+	c := rest.CopyConfig(config)
+	c.GroupVersion, c.APIPath = &fleet.SchemeGroupVersion, "/apis"
+	c.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
+	c.ContentType, c.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
+	// Payloads are compressed already; compressing them again costs the hub
+	// more than the link gains.
+	c.DisableCompression = true
+	client, err := rest.RESTClientFor(c)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the hub: %w", err)
+	}
+	return &Client{rest: client, codec: runtime.NewParameterCodec(scheme), namespace: namespace}, nil
+}
+
+// Namespace is the cluster namespace on the hub.
+func (c *Client) Namespace() string { return c.namespace }
+
+// Get reads one deployment as it is now.
+func (c *Client) Get(ctx context.Context, name string) (*fleet.BundleDeployment, error) {
+	bd := &fleet.BundleDeployment{}
+	err := c.rest.Get().Namespace(c.namespace).Resource("bundledeployments").Name(name).Do(ctx).Into(bd)
+	return bd, err
+}
+
+// PatchStatus merges patch into the status of a deployment and returns the
+// resource version that this made.
+func (c *Client) PatchStatus(ctx context.Context, name string, patch []byte) (string, error) {
+	raw, err := c.rest.Patch(types.MergePatchType).Namespace(c.namespace).Resource("bundledeployments").Name(name).
+		SubResource("status").SetHeader("Accept", metadataOnly).Body(patch).Do(ctx).Raw()
+	if err != nil {
+		return "", err
+	}
+	var meta metav1.PartialObjectMetadata
+	if err := json.Unmarshal(raw, &meta); err != nil {
+		return "", fmt.Errorf("the hub's answer is no object: %w", err)
+	}
+	return meta.ResourceVersion, nil
+}
+
+// Content returns a getter for the payloads that deployments name.
+func (c *Client) Content() content.Getter { return contents{c} }
+
+type contents struct{ *Client }
+
+// Get reads a payload from its Content, or from its Secret.
+func (c contents) Get(ctx context.Context, ref content.Ref) ([]byte, error) {
+	if ref.Secret {
+		return c.secret(ctx, ref.Name)
+	}
+	data, err := c.content(ctx, ref.Name, "0")
+	if apierrors.IsNotFound(err) {
+		// The cache of an API server may not have a content yet that was
+		// written just before its deployment.
+		data, err = c.content(ctx, ref.Name, "")
+	}
+	return data, err
+}
+
+func (c contents) content(ctx context.Context, name, resourceVersion string) ([]byte, error) {
+	obj := &fleet.Content{}
+	err := c.rest.Get().Resource("contents").Name(name).
+		VersionedParams(&metav1.GetOptions{ResourceVersion: resourceVersion}, c.codec).Do(ctx).Into(obj)
+	return obj.Content, err
+}
+
+func (c contents) secret(ctx context.Context, name string) ([]byte, error) {
+	raw, err := c.rest.Get().AbsPath("/api/v1/namespaces", c.namespace, "secrets", name).Do(ctx).Raw()
+	if err != nil {
+		return nil, err
+	}
+	var secret corev1.Secret
+	if err := json.Unmarshal(raw, &secret); err != nil {
+		return nil, fmt.Errorf("secret %s is no Secret: %w", name, err)
+	}
+	return secret.Data["content"], nil
+}
+
+// PatchLease merges patch into the agent's Lease.
+func (c *Client) PatchLease(ctx context.Context, patch []byte) error {
+	return c.merge(ctx, "/apis/coordination.k8s.io/v1/namespaces/"+c.namespace+"/leases/"+fleet.AgentName, patch)
+}
+
+// PatchCapabilities merges patch into the ConfigMap of what the cluster serves.
+func (c *Client) PatchCapabilities(ctx context.Context, patch []byte) error {
+	return c.merge(ctx, "/api/v1/namespaces/"+c.namespace+"/configmaps/"+fleet.CapabilitiesName, patch)
+}
+
+// Cluster returns the namespace and name of the agent's Cluster, which stand
+// on its Lease.
+func (c *Client) Cluster(ctx context.Context) (types.NamespacedName, error) {
+	raw, err := c.rest.Get().AbsPath("/apis/coordination.k8s.io/v1/namespaces", c.namespace, "leases", fleet.AgentName).
+		SetHeader("Accept", metadataOnly).Do(ctx).Raw()
+	if err != nil {
+		return types.NamespacedName{}, err
+	}
+	var lease metav1.PartialObjectMetadata
+	if err := json.Unmarshal(raw, &lease); err != nil {
+		return types.NamespacedName{}, fmt.Errorf("the hub's answer is no object: %w", err)
+	}
+	name := types.NamespacedName{
+		Namespace: marked(&lease, fleet.ClusterNamespaceLabel),
+		Name:      marked(&lease, fleet.ClusterLabel),
+	}
+	if name.Name == "" || name.Namespace == "" {
+		return name, fmt.Errorf("the Lease %s/%s on the hub has no label %s: it was not made by the hub's registration",
+			c.namespace, fleet.AgentName, fleet.ClusterLabel)
+	}
+	return name, nil
+}
+
+// marked reads an annotation, or the label of that name, which has no room for
+// long names.
+func marked(o *metav1.PartialObjectMetadata, key string) string {
+	return cmp.Or(o.Annotations[key], o.Labels[key])
+}
+
+// PatchCluster merges patch into the status of a Cluster.
+func (c *Client) PatchCluster(ctx context.Context, cluster types.NamespacedName, patch []byte) error {
+	return c.merge(ctx, "/apis/"+fleet.SchemeGroupVersion.String()+"/namespaces/"+cluster.Namespace+"/clusters/"+cluster.Name+"/status", patch)
+}
+
+func (c *Client) merge(ctx context.Context, path string, patch []byte) error {
+	return c.rest.Patch(types.MergePatchType).AbsPath(path).SetHeader("Accept", metadataOnly).Body(patch).Do(ctx).Error()
+}
+
+// Unreachable tells whether an error means that the hub did not answer, rather
+// than that it answered with a refusal.
+func Unreachable(err error) bool {
+	if _, ok := errors.AsType[*url.Error](err); ok {
+		return true
+	}
+	status, ok := errors.AsType[*apierrors.StatusError](err)
+	return ok && status.ErrStatus.Code >= http.StatusInternalServerError
+}

@@ -1,0 +1,92 @@
+package hub
+
+import (
+	"context"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+
+	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
+)
+
+// watchTimeout is the least time that a watch stays open; the reflector adds
+// up to as much again at random, so that a fleet does not come back at once.
+const watchTimeout = 5 * time.Minute
+
+// Inbox takes in what the hub says.
+type Inbox interface {
+	// Received is called for a deployment that is new or has changed.
+	Received(bd *fleet.BundleDeployment)
+	// Vanished is called for a deployment that the hub does not have any more.
+	Vanished(name string)
+	// Listed is called after a full list, with the names on it.
+	Listed(names map[string]bool)
+}
+
+// Watch keeps in informed of the deployments of the cluster until ctx ends. It
+// resumes where it was, and backs off while the hub does not answer.
+func (c *Client) Watch(ctx context.Context, in Inbox) {
+	lw := &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			list := &fleet.BundleDeploymentList{}
+			err := c.deployments().VersionedParams(&o, c.codec).Do(ctx).Into(list)
+			return list, err
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			o.Watch = true
+			return c.deployments().VersionedParams(&o, c.codec).Watch(ctx)
+		},
+	}
+	r := cache.NewReflectorWithOptions(lw, &fleet.BundleDeployment{}, sink{in},
+		cache.ReflectorOptions{Name: "deployments", MinWatchTimeout: watchTimeout})
+	r.RunWithContext(ctx)
+}
+
+func (c *Client) deployments() *rest.Request {
+	return c.rest.Get().Namespace(c.namespace).Resource("bundledeployments")
+}
+
+// sink passes on what the reflector sees; it keeps nothing.
+type sink struct{ in Inbox }
+
+// Add takes in a new deployment.
+func (s sink) Add(obj any) error {
+	if bd, ok := obj.(*fleet.BundleDeployment); ok {
+		s.in.Received(bd)
+	}
+	return nil
+}
+
+// Update takes in a changed deployment.
+func (s sink) Update(obj any) error { return s.Add(obj) }
+
+// Delete takes in that a deployment is gone.
+func (s sink) Delete(obj any) error {
+	if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+		obj = gone.Obj
+	}
+	if bd, ok := obj.(*fleet.BundleDeployment); ok {
+		s.in.Vanished(bd.Name)
+	}
+	return nil
+}
+
+// Replace takes in a new list.
+func (s sink) Replace(list []any, _ string) error {
+	names := make(map[string]bool, len(list))
+	for _, obj := range list {
+		if bd, ok := obj.(*fleet.BundleDeployment); ok {
+			names[bd.Name] = true
+			s.in.Received(bd)
+		}
+	}
+	s.in.Listed(names)
+	return nil
+}
+
+// Resync does nothing.
+func (s sink) Resync() error { return nil }

@@ -1,0 +1,183 @@
+// Package report tells the hub what the agent's cluster is: its Kubernetes
+// version and the kinds that it serves, and now and then that the agent is
+// there.
+package report
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/version"
+	"k8s.io/utils/clock"
+
+	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
+)
+
+const (
+	// refresh is how often the cluster is looked at by itself.
+	refresh = 10 * time.Minute
+	// seenEvery is how often the hub's Cluster is told that the agent is
+	// there, where nothing else has changed; the Lease tells it otherwise.
+	seenEvery = 15 * time.Minute
+	// settle gathers changes of kinds, which come in numbers.
+	settle = 500 * time.Millisecond
+	retry  = 10 * time.Second
+)
+
+// Hub takes the report.
+type Hub interface {
+	PatchCapabilities(ctx context.Context, patch []byte) error
+	PatchCluster(ctx context.Context, cluster types.NamespacedName, patch []byte) error
+	Cluster(ctx context.Context) (types.NamespacedName, error)
+}
+
+// Kinds lists what the cluster serves.
+type Kinds interface {
+	List(ctx context.Context) ([]string, error)
+}
+
+// Version asks the cluster for its version.
+type Version interface {
+	ServerVersion() (*version.Info, error)
+}
+
+// Options are the parts that a Reporter works with.
+type Options struct {
+	Hub     Hub
+	Kinds   Kinds
+	Version Version
+	Clock   clock.Clock
+	// Namespace is the agent's own.
+	Namespace string
+	// Unknown counts the deployments that the hub does not know.
+	Unknown func() int
+}
+
+// Reporter reports.
+type Reporter struct {
+	Options
+	wake    chan struct{}
+	cluster types.NamespacedName
+	sent    facts
+	seen    time.Time
+}
+
+// facts are what is reported.
+type facts struct {
+	version string
+	apis    string
+	unknown int
+}
+
+// New returns a reporter that has reported nothing yet.
+func New(o Options) *Reporter {
+	return &Reporter{Options: o, wake: make(chan struct{}, 1)}
+}
+
+// Wake asks for a report soon, as the kinds of the cluster may have changed.
+func (r *Reporter) Wake() {
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Run reports at once, when woken and now and then, until ctx ends.
+func (r *Reporter) Run(ctx context.Context) {
+	for {
+		pause := wait.Jitter(refresh, 0.2)
+		if err := r.once(ctx); err != nil && ctx.Err() == nil {
+			logr.FromContextOrDiscard(ctx).Info("could not report the cluster", "error", err.Error())
+			pause = wait.Jitter(retry, 1)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-r.Clock.After(pause):
+		case <-r.wake:
+			<-r.Clock.After(settle)
+		}
+	}
+}
+
+// once looks at the cluster and sends what has changed.
+func (r *Reporter) once(ctx context.Context) error {
+	now, err := r.look(ctx)
+	if err != nil {
+		return err
+	}
+	if now.version != r.sent.version || now.apis != r.sent.apis {
+		if err := r.capabilities(ctx, now); err != nil {
+			return err
+		}
+	}
+	if now != r.sent || r.Clock.Since(r.seen) >= seenEvery {
+		if err := r.present(ctx, now); err != nil {
+			return err
+		}
+		r.seen = r.Clock.Now()
+	}
+	r.sent = now
+	return nil
+}
+
+func (r *Reporter) look(ctx context.Context) (facts, error) {
+	info, err := r.Version.ServerVersion()
+	if err != nil {
+		return facts{}, fmt.Errorf("read the version of this cluster: %w", err)
+	}
+	apis, err := r.Kinds.List(ctx)
+	if err != nil {
+		return facts{}, err
+	}
+	return facts{version: info.GitVersion, apis: strings.Join(apis, "\n"), unknown: r.Unknown()}, nil
+}
+
+func (r *Reporter) capabilities(ctx context.Context, f facts) error {
+	patch, err := json.Marshal(map[string]any{"data": map[string]string{
+		fleet.CapabilitiesVersionKey: f.version, fleet.CapabilitiesAPIsKey: f.apis,
+	}})
+	if err != nil {
+		return fmt.Errorf("encode the capabilities: %w", err)
+	}
+	if err := r.Hub.PatchCapabilities(ctx, patch); err != nil {
+		return fmt.Errorf("report the capabilities: %w", err)
+	}
+	return nil
+}
+
+// present tells the hub's Cluster that the agent is there.
+func (r *Reporter) present(ctx context.Context, f facts) error {
+	if r.cluster.Name == "" {
+		cluster, err := r.Hub.Cluster(ctx)
+		if err != nil {
+			return fmt.Errorf("find the Cluster of this agent: %w", err)
+		}
+		r.cluster = cluster
+	}
+	status := map[string]any{
+		"agent": map[string]any{
+			"lastSeen":          metav1.NewTime(r.Clock.Now()),
+			"namespace":         r.Namespace,
+			"kubernetesVersion": f.version,
+		},
+	}
+	if f.unknown != r.sent.unknown {
+		status["unknownDeployments"] = f.unknown
+	}
+	patch, err := json.Marshal(map[string]any{"status": status})
+	if err != nil {
+		return fmt.Errorf("encode the report: %w", err)
+	}
+	if err := r.Hub.PatchCluster(ctx, r.cluster, patch); err != nil {
+		return fmt.Errorf("report to Cluster %s: %w", r.cluster, err)
+	}
+	return nil
+}

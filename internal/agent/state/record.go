@@ -1,0 +1,83 @@
+// Package state keeps on the agent's own cluster all that it needs to go on
+// without the hub: what each deployment should be, what it has on the cluster,
+// and the content itself. It is written before the agent acts, so that whatever
+// ends the program is finished by its next start.
+package state
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/flotilla-sh/flotilla/internal/apply"
+	"github.com/flotilla-sh/flotilla/internal/content"
+	"github.com/flotilla-sh/flotilla/internal/names"
+	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
+)
+
+// Record is what the agent keeps of one deployment.
+type Record struct {
+	// Name is the deployment's name on the hub, UID and Generation the state
+	// of it that was accepted last.
+	Name       string `json:"name"`
+	UID        string `json:"uid"`
+	Generation int64  `json:"generation"`
+	// Bundle and BundleNamespace name its bundle.
+	Bundle          string `json:"bundle"`
+	BundleNamespace string `json:"bundleNamespace"`
+	// DeploymentID is what was wanted last: once it differs from Applied, an
+	// apply has begun and is not finished.
+	DeploymentID string `json:"deploymentID"`
+	// Options and CorrectDrift go with DeploymentID.
+	Options      fleet.BundleDeploymentOptions `json:"options,omitzero"`
+	CorrectDrift *fleet.CorrectDrift           `json:"correctDrift,omitempty"`
+	// Refs are the payloads of its content; the first one is the root.
+	Refs []content.Ref `json:"refs,omitempty"`
+	// Applied is the deployment ID whose objects are all on the cluster.
+	Applied string `json:"applied,omitempty"`
+	// Inventory is what it has, or may have, on the cluster.
+	Inventory apply.Inventory `json:"inventory,omitempty"`
+	// Held left the bundle and were kept.
+	Held []apply.Ref `json:"held,omitempty"`
+	// Removing is true once a removal mark was confirmed.
+	Removing bool `json:"removing,omitempty"`
+}
+
+// Owner returns the identity that its objects carry.
+func (r *Record) Owner() apply.Owner {
+	return apply.Owner{
+		Bundle:  r.BundleNamespace + "/" + r.Bundle,
+		Label:   names.DeploymentLabel(r.BundleNamespace, r.Bundle),
+		Manager: names.FieldManager(r.BundleNamespace, r.Bundle),
+	}
+}
+
+// encode returns the record as compressed JSON.
+func (r *Record) encode() ([]byte, error) {
+	var buf bytes.Buffer
+	w := gzip.NewWriter(&buf)
+	if err := json.NewEncoder(w).Encode(r); err != nil {
+		return nil, fmt.Errorf("encode the state of %s: %w", r.Name, err)
+	}
+	if err := w.Close(); err != nil {
+		return nil, fmt.Errorf("encode the state of %s: %w", r.Name, err)
+	}
+	return buf.Bytes(), nil
+}
+
+// maxRecord bounds what a stored record may decompress to.
+const maxRecord = 64 << 20
+
+func decodeRecord(data []byte) (*Record, error) {
+	r, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return nil, fmt.Errorf("the stored state is damaged: %w", err)
+	}
+	record := &Record{}
+	if err := json.NewDecoder(io.LimitReader(r, maxRecord)).Decode(record); err != nil {
+		return nil, fmt.Errorf("the stored state is damaged: %w", err)
+	}
+	return record, nil
+}

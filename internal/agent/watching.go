@@ -1,0 +1,50 @@
+package agent
+
+import (
+	"context"
+
+	"github.com/flotilla-sh/flotilla/internal/agent/drift"
+	"github.com/flotilla-sh/flotilla/internal/apply"
+	"github.com/flotilla-sh/flotilla/internal/observe"
+)
+
+// watching is what the deploy controller knows of watching: the tracker, the
+// watches and the findings behind one door.
+type watching struct {
+	tracker     *observe.Tracker
+	watcher     *observe.Watcher
+	drift       *drift.Controller
+	deployments drift.Deployments
+}
+
+// Begin says that a deployment is about to be applied.
+func (w *watching) Begin(owner apply.Owner) { w.tracker.Begin(owner) }
+
+// Applied makes an inventory the new baseline, and looks at once at what has a
+// state, so that the first report can tell it.
+func (w *watching) Applied(ctx context.Context, owner apply.Owner, inventory apply.Inventory, written map[apply.Ref]bool) error {
+	w.drift.Renew(owner.Label, inventory, written)
+	w.tracker.Track(owner, inventory)
+	if err := w.watcher.Sync(ctx); err != nil {
+		return err
+	}
+	if written == nil {
+		return nil
+	}
+	return w.drift.Look(ctx, w.deployments, owner.Label)
+}
+
+// Gone drops a deployment.
+func (w *watching) Gone(ctx context.Context, label string) error {
+	w.tracker.Forget(label)
+	w.drift.Forget(label)
+	return w.watcher.Sync(ctx)
+}
+
+// Live returns what is known of an object without reading it.
+func (w *watching) Live(label string, ref apply.Ref) apply.Live { return w.tracker.Live(label, ref) }
+
+// Findings returns what is known of a deployment's objects.
+func (w *watching) Findings(label string) map[apply.Ref]observe.Finding {
+	return w.drift.Findings(label)
+}

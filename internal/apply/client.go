@@ -1,0 +1,96 @@
+package apply
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
+)
+
+// Client reaches the objects of one cluster. Writes ask for metadata only in
+// the answer, which is all that the engine wants to know.
+type Client struct {
+	// Kinds finds the paths of kinds.
+	Kinds *Kinds
+	// Objects reads whole objects.
+	Objects dynamic.Interface
+	// Metadata writes, and reads metadata.
+	Metadata metadata.Interface
+}
+
+// Get reads the whole live object.
+func (c *Client) Get(ctx context.Context, ref Ref) (*unstructured.Unstructured, error) {
+	kind, err := c.Kinds.Lookup(ctx, ref.GVK())
+	if err != nil {
+		return nil, err
+	}
+	return c.Objects.Resource(kind.Resource).Namespace(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
+}
+
+// Head reads the metadata of the live object.
+func (c *Client) Head(ctx context.Context, ref Ref) (*metav1.PartialObjectMetadata, error) {
+	at, err := c.metadata(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	return at.Get(ctx, ref.Name, metav1.GetOptions{})
+}
+
+// DryRun returns what the live object would be after applying desired.
+func (c *Client) DryRun(ctx context.Context, desired *unstructured.Unstructured, manager string) (*unstructured.Unstructured, error) {
+	ref := RefOf(desired)
+	kind, err := c.Kinds.Lookup(ctx, ref.GVK())
+	if err != nil {
+		return nil, err
+	}
+	return c.Objects.Resource(kind.Resource).Namespace(ref.Namespace).Apply(ctx, ref.Name, desired,
+		metav1.ApplyOptions{FieldManager: manager, Force: true, DryRun: []string{metav1.DryRunAll}})
+}
+
+// patch sends a forced server-side apply.
+func (c *Client) patch(ctx context.Context, ref Ref, manager string, body []byte) (*metav1.PartialObjectMetadata, error) {
+	at, err := c.metadata(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	force := true
+	return at.Patch(ctx, ref.Name, types.ApplyPatchType, body, metav1.PatchOptions{FieldManager: manager, Force: &force})
+}
+
+// edit sends a merge or JSON patch.
+func (c *Client) edit(ctx context.Context, ref Ref, kind types.PatchType, body []byte) error {
+	at, err := c.metadata(ctx, ref)
+	if err != nil {
+		return err
+	}
+	_, err = at.Patch(ctx, ref.Name, kind, body, metav1.PatchOptions{FieldManager: agentManager})
+	return err
+}
+
+// delete deletes the object if it still has this UID.
+func (c *Client) delete(ctx context.Context, ref Ref, uid types.UID) error {
+	at, err := c.metadata(ctx, ref)
+	if err != nil {
+		return err
+	}
+	background := metav1.DeletePropagationBackground
+	return at.Delete(ctx, ref.Name, metav1.DeleteOptions{
+		PropagationPolicy: &background,
+		Preconditions:     &metav1.Preconditions{UID: &uid},
+	})
+}
+
+func (c *Client) metadata(ctx context.Context, ref Ref) (metadata.ResourceInterface, error) {
+	kind, err := c.Kinds.Lookup(ctx, ref.GVK())
+	if err != nil {
+		return nil, err
+	}
+	if kind.Namespaced && ref.Namespace == "" {
+		return nil, fmt.Errorf("%s has no namespace although its kind needs one", ref)
+	}
+	return c.Metadata.Resource(kind.Resource).Namespace(ref.Namespace), nil
+}

@@ -1,0 +1,117 @@
+package apply
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// Owner is the bundle that objects are applied for.
+type Owner struct {
+	// Bundle is "namespace/name" of the bundle on the hub.
+	Bundle string
+	// Label is the value of the label that all its objects carry.
+	Label string
+	// Manager is its field manager.
+	Manager string
+}
+
+// Options say how a bundle is applied.
+type Options struct {
+	// Namespace forces all objects into one namespace.
+	Namespace string
+	// DefaultNamespace is for namespaced objects that name none.
+	DefaultNamespace string
+	// CreateNamespace makes namespaces that are missing.
+	CreateNamespace bool
+	// TakeOwnership takes over objects that exist and belong to nobody.
+	TakeOwnership bool
+	// Recreate replaces objects whose change the API server does not allow.
+	Recreate bool
+	// Reapply applies unchanged objects too.
+	Reapply bool
+	// DeleteCRDs and DeleteNamespaces let these go when the bundle is removed;
+	// they are held otherwise, as they take everything in them along.
+	DeleteCRDs, DeleteNamespaces bool
+}
+
+// Live is what is known of a live object without reading it.
+type Live struct {
+	// Changed is true where it is not as it was applied.
+	Changed bool
+	// ScaleCeded is true where spec.replicas was last written through the
+	// scale subresource: it is an autoscaler's from then on.
+	ScaleCeded bool
+}
+
+// Deployment is the input of one apply.
+type Deployment struct {
+	Owner   Owner
+	Options Options
+	// Objects are what the bundle should have; the engine changes them.
+	Objects []*unstructured.Unstructured
+	// Previous is what it has.
+	Previous Inventory
+	// Live returns what is known of an object; nil knows nothing.
+	Live func(Ref) Live
+}
+
+// live asks Live where there is one.
+func (d *Deployment) live(ref Ref) Live {
+	if d.Live == nil {
+		return Live{}
+	}
+	return d.Live(ref)
+}
+
+// Action is what was done to an object.
+type Action string
+
+const (
+	// Created, Changed, Deleted: it was written.
+	Created Action = "created"
+	Changed Action = "changed"
+	Deleted Action = "deleted"
+	// Unchanged: it was as wanted, and nothing was written.
+	Unchanged Action = "unchanged"
+)
+
+// Change is what was done to one object.
+type Change struct {
+	Ref    Ref
+	Action Action
+}
+
+// Failure is why one object is not as wanted.
+type Failure struct {
+	Ref Ref
+	Err error
+}
+
+// Error names the object and says why.
+func (f Failure) Error() string { return f.Ref.String() + ": " + f.Err.Error() }
+
+// Unwrap returns the cause.
+func (f Failure) Unwrap() error { return f.Err }
+
+// Result is what an apply or a removal has done. An object that failed has not
+// stopped the others.
+type Result struct {
+	// Inventory is what the bundle has now, in apply order, with what could
+	// not be deleted yet.
+	Inventory Inventory
+	// Changes lists what was written and what was left as it was.
+	Changes []Change
+	// Failures lists what is not as wanted, sorted.
+	Failures []Failure
+	// Held lists objects that left the bundle and were kept.
+	Held []Ref
+}
+
+// Wrote tells whether anything was written.
+func (r *Result) Wrote() bool {
+	for _, c := range r.Changes {
+		if c.Action != Unchanged {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,265 @@
+package apply
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	ssautil "github.com/fluxcd/pkg/ssa/utils"
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+const (
+	// parallel bounds the writes that one apply has under way.
+	parallel = 4
+	// establishTimeout bounds the wait for new kinds to be served.
+	establishTimeout  = 60 * time.Second
+	establishInterval = 100 * time.Millisecond
+)
+
+// Engine applies and removes the objects of bundles on one cluster. It keeps
+// no state.
+type Engine struct {
+	client *Client
+}
+
+// NewEngine returns an engine that works through c.
+func NewEngine(c *Client) *Engine { return &Engine{client: c} }
+
+// Apply does what p says: custom resource definitions and namespaces first, and
+// the rest when those are established. What left the bundle is pruned once
+// everything else is as wanted. The error says that the cluster could not be
+// used; what went wrong with single objects is in the result.
+func (e *Engine) Apply(ctx context.Context, p *Plan) (*Result, error) {
+	run := &run{engine: e, plan: p, known: p.deployment.Previous.index(), outcomes: make([]*outcome, len(p.items))}
+	run.result.Failures = slices.Clone(p.failures)
+	first := 0
+	for first < len(p.items) && ssautil.IsClusterDefinition(p.items[first].obj) {
+		first++
+	}
+	if err := run.definitions(ctx, first); err != nil {
+		return run.finish(ctx), err
+	}
+	if err := run.createNamespaces(ctx); err != nil {
+		return run.finish(ctx), err
+	}
+	if err := run.stage(ctx, first, len(p.items)); err != nil {
+		return run.finish(ctx), err
+	}
+	return run.finish(ctx), nil
+}
+
+// run is one apply under way.
+type run struct {
+	engine   *Engine
+	plan     *Plan
+	known    map[Ref]Entry
+	outcomes []*outcome
+	result   Result
+}
+
+// outcome is what became of one item; without an entry the bundle does not
+// have the object.
+type outcome struct {
+	entry  *Entry
+	action Action
+	err    error
+}
+
+// definitions applies the first n items, which are namespaces and custom
+// resource definitions, and waits until new kinds are served.
+func (r *run) definitions(ctx context.Context, n int) error {
+	if n == 0 {
+		return nil
+	}
+	if err := r.stage(ctx, 0, n); err != nil {
+		return err
+	}
+	changed := map[Ref]bool{}
+	for _, c := range r.result.Changes {
+		changed[c.Ref] = c.Action != Unchanged
+	}
+	for i, it := range r.plan.items[:n] {
+		if ssautil.IsCRD(it.obj) && changed[it.ref] {
+			if err := r.establish(ctx, it); err != nil {
+				r.result.Failures = append(r.result.Failures, Failure{Ref: r.plan.items[i].ref, Err: err})
+			}
+		}
+	}
+	return ctx.Err()
+}
+
+// establish waits until the kinds of a custom resource definition are served.
+func (r *run) establish(ctx context.Context, it item) error {
+	kinds := definedKinds([]*unstructured.Unstructured{it.obj})
+	r.engine.client.Kinds.Forget()
+	err := wait.PollUntilContextTimeout(ctx, establishInterval, establishTimeout, true, func(ctx context.Context) (bool, error) {
+		live, err := r.engine.client.Get(ctx, it.ref)
+		if err != nil || !established(live) {
+			return false, nil //nolint:nilerr // asked again until the time is over
+		}
+		return r.served(ctx, kinds), nil
+	})
+	if err != nil {
+		return fmt.Errorf("its kinds are not served after %s: %w", establishTimeout, err)
+	}
+	return nil
+}
+
+func (r *run) served(ctx context.Context, kinds map[schema.GroupVersionKind]bool) bool {
+	for gvk := range kinds {
+		if _, err := r.engine.client.Kinds.Lookup(ctx, gvk); err != nil {
+			r.engine.client.Kinds.Forget()
+			return false
+		}
+	}
+	return true
+}
+
+func established(crd *unstructured.Unstructured) bool {
+	conditions, _, _ := unstructured.NestedSlice(crd.Object, "status", "conditions")
+	for _, c := range conditions {
+		condition, _ := c.(map[string]any)
+		if condition["type"] == "Established" && condition["status"] == "True" {
+			return true
+		}
+	}
+	return false
+}
+
+// createNamespaces makes the namespaces into which the bundle puts its first
+// objects. Whether one exists is not asked: making it again changes nothing.
+func (r *run) createNamespaces(ctx context.Context) error {
+	if !r.plan.deployment.Options.CreateNamespace {
+		return nil
+	}
+	for _, namespace := range r.newNamespaces() {
+		if err := r.createNamespace(ctx, namespace); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *run) newNamespaces() []string {
+	has := map[string]bool{"": true, metav1.NamespaceDefault: true, metav1.NamespaceSystem: true, metav1.NamespacePublic: true}
+	for _, e := range r.plan.deployment.Previous {
+		if e.UID != "" {
+			has[e.Namespace] = true
+		}
+	}
+	for _, it := range r.plan.items {
+		if ssautil.IsNamespace(it.obj) {
+			has[it.ref.Name] = true
+		}
+	}
+	var missing []string
+	for _, it := range r.plan.items {
+		if !has[it.ref.Namespace] {
+			has[it.ref.Namespace] = true
+			missing = append(missing, it.ref.Namespace)
+		}
+	}
+	return missing
+}
+
+func (r *run) createNamespace(ctx context.Context, name string) error {
+	ns := &unstructured.Unstructured{}
+	ns.SetAPIVersion("v1")
+	ns.SetKind("Namespace")
+	ns.SetName(name)
+	ns.SetAnnotations(map[string]string{CreatedAnnotation: r.plan.deployment.Owner.Bundle})
+	resource := schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+	_, err := r.engine.client.Objects.Resource(resource).Create(ctx, ns, metav1.CreateOptions{FieldManager: agentManager})
+	if err == nil || apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	return fmt.Errorf("create namespace %s: %w", name, err)
+}
+
+// stage applies items[from:to], kind after kind, several of a kind at a time.
+func (r *run) stage(ctx context.Context, from, to int) error {
+	for from < to {
+		end := from + 1
+		for end < to && r.plan.items[end].obj.GroupVersionKind() == r.plan.items[from].obj.GroupVersionKind() {
+			end++
+		}
+		if err := r.group(ctx, from, end); err != nil {
+			return err
+		}
+		from = end
+	}
+	return nil
+}
+
+func (r *run) group(ctx context.Context, from, to int) error {
+	outcomes := make([]outcome, to-from)
+	var g errgroup.Group
+	g.SetLimit(parallel)
+	for i := range outcomes {
+		g.Go(func() error {
+			outcomes[i] = r.apply(ctx, r.plan.items[from+i])
+			return nil
+		})
+	}
+	_ = g.Wait()
+	for i, out := range outcomes {
+		r.record(from+i, out)
+	}
+	return ctx.Err()
+}
+
+func (r *run) record(i int, out outcome) {
+	ref := r.plan.items[i].ref
+	r.outcomes[i] = &out
+	if out.err != nil {
+		r.result.Failures = append(r.result.Failures, Failure{Ref: ref, Err: out.err})
+		return
+	}
+	r.result.Changes = append(r.result.Changes, Change{Ref: ref, Action: out.action})
+}
+
+// finish prunes where all is well, and puts the inventory together.
+func (r *run) finish(ctx context.Context) *Result {
+	var now Inventory
+	refused := map[Ref]bool{}
+	for i, it := range r.plan.items {
+		entry := r.entry(i)
+		if entry == nil {
+			refused[it.ref.Identity()] = true
+			continue
+		}
+		now = append(now, *entry)
+	}
+	gone := slices.DeleteFunc(r.plan.deployment.Previous.missingFrom(now), func(e Entry) bool { return refused[e.Identity()] })
+	if len(r.result.Failures) == 0 && ctx.Err() == nil {
+		gone = r.engine.prune(ctx, r.plan.deployment.Owner, gone, &r.result)
+	}
+	r.result.Inventory = append(Inventory(gone), now...)
+	slices.SortStableFunc(r.result.Failures, func(a, b Failure) int { return a.Ref.Compare(b.Ref) })
+	return &r.result
+}
+
+// entry returns what the bundle has of item i: nil where it was refused, and
+// what was known or intended where the run did not reach it.
+func (r *run) entry(i int) *Entry {
+	if out := r.outcomes[i]; out != nil {
+		return out.entry
+	}
+	entry := r.intended(r.plan.items[i])
+	return &entry
+}
+
+// intended returns what was known of an item before the run.
+func (r *run) intended(it item) Entry {
+	if known, ok := r.known[it.ref.Identity()]; ok {
+		return known
+	}
+	return Entry{Ref: it.ref, Health: it.health}
+}

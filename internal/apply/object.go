@@ -1,0 +1,252 @@
+package apply
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/fluxcd/pkg/ssa"
+	ssaerrors "github.com/fluxcd/pkg/ssa/errors"
+	ssautil "github.com/fluxcd/pkg/ssa/utils"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/flotilla-sh/flotilla/internal/digest"
+	"github.com/flotilla-sh/flotilla/internal/fault"
+)
+
+const (
+	// mustNotExist is a resource version that no stored object has: an apply
+	// that asks for it creates the object, or conflicts where there is one.
+	mustNotExist = "1"
+	// attempts bounds how often an object that changes hands is judged anew.
+	attempts = 4
+	// replaceTimeout bounds the wait for an object that is replaced to be gone.
+	replaceTimeout = 30 * time.Second
+)
+
+// guard is the condition under which an apply may be done.
+type guard struct {
+	// uid is the object that must be there; empty: there must be none.
+	uid types.UID
+}
+
+// apply brings one object to what is wanted.
+func (r *run) apply(ctx context.Context, it item) outcome {
+	known := r.intended(it)
+	live := r.plan.deployment.live(it.ref)
+	if known.UID != "" && known.Digest == it.digest && !live.Changed && !r.plan.deployment.Options.Reapply {
+		return outcome{entry: &known, action: Unchanged}
+	}
+	if live.ScaleCeded {
+		it.obj = withoutReplicas(it.obj)
+	}
+	head, created, err := r.write(ctx, it, guard{uid: types.UID(known.UID)})
+	switch {
+	case err == nil:
+		return applied(r.plan.deployment.Owner, it, known, head, created)
+	case fault.ReasonOf(err, "") == ReasonOwned, fault.ReasonOf(err, "") == ReasonNoKind:
+		return outcome{err: err}
+	}
+	return outcome{entry: &known, err: err}
+}
+
+func applied(owner Owner, it item, known Entry, head *metav1.PartialObjectMetadata, created bool) outcome {
+	entry := Entry{
+		Ref: it.ref, UID: string(head.UID), Digest: it.digest, Health: it.health,
+		Fields: OwnedFields(head.ManagedFields, owner.Manager), Generation: head.Generation,
+		ResourceVersion: head.ResourceVersion,
+	}
+	switch {
+	case created:
+		return outcome{entry: &entry, action: Created}
+	case known.ResourceVersion == head.ResourceVersion:
+		return outcome{entry: &entry, action: Unchanged}
+	}
+	return outcome{entry: &entry, action: Changed}
+}
+
+// write applies under a guard. Where the guard fails, the live object is read
+// and judged, and the write is tried under the guard that follows from it.
+func (r *run) write(ctx context.Context, it item, g guard) (head *metav1.PartialObjectMetadata, created bool, err error) {
+	for range attempts {
+		head, err = r.send(ctx, it, g)
+		switch {
+		case err == nil:
+			return head, g.uid == "", nil
+		case guardFailed(err):
+			g, err = r.judged(ctx, it)
+		default:
+			g, err = r.helped(ctx, it, g, err)
+		}
+		if err != nil {
+			return nil, false, err
+		}
+	}
+	return nil, false, fmt.Errorf("it changed hands %d times while it was applied; trying again later", attempts)
+}
+
+func (r *run) send(ctx context.Context, it item, g guard) (*metav1.PartialObjectMetadata, error) {
+	obj := &unstructured.Unstructured{Object: withMetadata(it.obj.Object)}
+	if g.uid == "" {
+		obj.SetResourceVersion(mustNotExist)
+	} else {
+		obj.SetUID(g.uid)
+	}
+	body, err := json.Marshal(obj.Object)
+	if err != nil {
+		return nil, stall(ReasonRejected, err)
+	}
+	head, err := r.engine.client.patch(ctx, it.ref, r.plan.deployment.Owner.Manager, body)
+	return head, noKind(err)
+}
+
+// withMetadata returns a copy of an object that shares all but its metadata.
+func withMetadata(object map[string]any) map[string]any {
+	out := make(map[string]any, len(object))
+	for k, v := range object {
+		out[k] = v
+	}
+	if meta, ok := object["metadata"].(map[string]any); ok {
+		own := make(map[string]any, len(meta)+1)
+		for k, v := range meta {
+			own[k] = v
+		}
+		out["metadata"] = own
+	}
+	return out
+}
+
+// judged reads the live object and returns the guard under which the bundle
+// may apply onto it, or why it may not.
+func (r *run) judged(ctx context.Context, it item) (guard, error) {
+	head, err := r.engine.client.Head(ctx, it.ref)
+	if apierrors.IsNotFound(err) {
+		return guard{}, nil
+	}
+	if err != nil {
+		return guard{}, err
+	}
+	if head.DeletionTimestamp != nil {
+		return guard{}, terminating(head)
+	}
+	d := r.plan.deployment
+	decision, why := judge(head, d.Owner.Bundle, d.Options.TakeOwnership)
+	switch decision {
+	case refuse:
+		return guard{}, fault.Wait(ownedRetry, ReasonOwned, errors.New(why))
+	case adopt:
+		err = r.adopt(ctx, it, head)
+	}
+	return guard{uid: head.UID}, err
+}
+
+func terminating(head *metav1.PartialObjectMetadata) error {
+	return fault.Wait(terminatingRetry, ReasonTerminating,
+		fmt.Errorf("it is being deleted and waits for its finalizers %v; it is applied again once it is gone", head.Finalizers))
+}
+
+// adopt moves what earlier appliers own to this bundle: fields that are not
+// wanted any more would stay for ever otherwise.
+func (r *run) adopt(ctx context.Context, it item, head *metav1.PartialObjectMetadata) error {
+	obj := &unstructured.Unstructured{Object: map[string]any{}}
+	obj.SetManagedFields(head.ManagedFields)
+	patches, err := ssa.PatchReplaceFieldsManagers(obj, formerManagers(), r.plan.deployment.Owner.Manager)
+	if err != nil {
+		return fmt.Errorf("take over its fields: %w", err)
+	}
+	if len(patches) == 0 {
+		return nil
+	}
+	body, err := json.Marshal(patches)
+	if err != nil {
+		return fmt.Errorf("take over its fields: %w", err)
+	}
+	return r.engine.client.edit(ctx, it.ref, types.JSONPatchType, body)
+}
+
+// formerManagers are the programs whose fields an adoption takes over.
+func formerManagers() []ssa.FieldManager {
+	var out []ssa.FieldManager
+	for _, name := range []string{"kubectl", "helm", "fleetagent", "fleet-agent", agentManager} {
+		out = append(out,
+			ssa.FieldManager{Name: name, OperationType: metav1.ManagedFieldsOperationApply},
+			ssa.FieldManager{Name: name, OperationType: metav1.ManagedFieldsOperationUpdate})
+	}
+	return out
+}
+
+// helped mends what made a write fail, where it can be mended.
+func (r *run) helped(ctx context.Context, it item, g guard, err error) (guard, error) {
+	if name, ok := namespaceMissing(err); ok {
+		if !r.plan.deployment.Options.CreateNamespace {
+			return g, fault.Wait(kindRetry, ReasonNoNamespace, fmt.Errorf("the namespace %s does not exist and createNamespace is false: create it", name))
+		}
+		return g, r.createNamespace(ctx, name)
+	}
+	if kindGone(err) {
+		r.engine.client.Kinds.Forget(it.ref.GVK())
+		_, lookup := r.engine.client.Kinds.Lookup(ctx, it.ref.GVK())
+		return g, noKind(lookup)
+	}
+	if g.uid != "" && r.plan.deployment.Options.Recreate && ssaerrors.IsImmutableError(err) && !Holds(it.ref) {
+		return guard{}, r.replace(ctx, it, g)
+	}
+	return g, rejected(it.ref, err)
+}
+
+// replace deletes an object that cannot be changed in place, and waits until
+// it is gone.
+func (r *run) replace(ctx context.Context, it item, g guard) error {
+	if err := r.engine.client.delete(ctx, it.ref, g.uid); err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("replace it: %w", err)
+	}
+	return wait.PollUntilContextTimeout(ctx, establishInterval, replaceTimeout, true, func(ctx context.Context) (bool, error) {
+		_, err := r.engine.client.Head(ctx, it.ref)
+		if apierrors.IsNotFound(err) {
+			return true, nil
+		}
+		return false, err
+	})
+}
+
+// withoutReplicas leaves the number of replicas to the autoscaler.
+func withoutReplicas(obj *unstructured.Unstructured) *unstructured.Unstructured {
+	obj = obj.DeepCopy()
+	unstructured.RemoveNestedField(obj.Object, "spec", "replicas")
+	return obj
+}
+
+// OwnedFields returns a digest of the field set that manager has applied.
+func OwnedFields(entries []metav1.ManagedFieldsEntry, manager string) string {
+	for _, e := range entries {
+		if e.Manager == manager && e.Operation == metav1.ManagedFieldsOperationApply && e.Subresource == "" && e.FieldsV1 != nil {
+			return digest.OfBytes(e.FieldsV1.GetRawBytes())[:16]
+		}
+	}
+	return ""
+}
+
+// Holds tells whether objects of this kind are kept when they leave a bundle:
+// what they contain would go with them.
+func Holds(ref Ref) bool {
+	switch ref.Group + "/" + ref.Kind {
+	case "/Namespace", "/PersistentVolumeClaim", "apiextensions.k8s.io/CustomResourceDefinition":
+		return true
+	}
+	return false
+}
+
+// isCRD tells whether ref is a custom resource definition.
+func isCRD(ref Ref) bool { return ssautil.IsCRD(unstructuredOf(ref)) }
+
+func unstructuredOf(ref Ref) *unstructured.Unstructured {
+	obj := &unstructured.Unstructured{}
+	obj.SetGroupVersionKind(ref.GVK())
+	return obj
+}

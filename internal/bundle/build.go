@@ -1,0 +1,179 @@
+package bundle
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+
+	"github.com/flotilla-sh/flotilla/internal/digest"
+	"github.com/flotilla-sh/flotilla/internal/fault"
+	"github.com/flotilla-sh/flotilla/internal/names"
+	"github.com/flotilla-sh/flotilla/internal/source"
+	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
+	"github.com/flotilla-sh/flotilla/pkg/fleetyaml"
+)
+
+// builder makes the draft of one place.
+type builder struct {
+	fsys fs.FS
+	in   Input
+	place
+	// config is the full path of the file that is read for fleet.yaml, or "".
+	config string
+	// valuesFiles are the values files, relative to dir, that are merged into
+	// the values and hence are no resources.
+	valuesFiles []string
+	warnings    []string
+}
+
+// build returns the draft of a place, or false where there is nothing to deploy.
+func build(tree source.Tree, in Input, p place) (Draft, bool) {
+	b := &builder{fsys: tree.FS, in: in, place: p}
+	draft := Draft{Name: names.Bundle(in.RepoName, p.dir, p.options), Path: p.dir}
+	config, err := b.readConfig(&draft)
+	if err == nil {
+		err = b.fill(&draft, config)
+	}
+	draft.Warnings = b.warnings
+	draft.Err = err
+	return draft, err != nil || len(draft.Files) > 0 || hasChart(&draft.Spec)
+}
+
+// readConfig parses fleet.yaml and settles the name.
+func (b *builder) readConfig(draft *Draft) (*fleetyaml.FleetYAML, error) {
+	if b.err != nil {
+		return nil, b.err
+	}
+	b.config = b.configFile()
+	if b.config == "" {
+		return &fleetyaml.FleetYAML{}, nil
+	}
+	data, err := fs.ReadFile(b.fsys, b.config)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fault.Stall(reasonFleetYAML, fmt.Errorf("the options file %s does not exist", b.config))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot read %s: %w", b.config, err)
+	}
+	draft.Name = cmp.Or(fleetyaml.Name(data), draft.Name)
+	config, warnings, err := fleetyaml.Parse(data, b.config)
+	return config, b.judge(warnings, err)
+}
+
+// configFile returns the path of the file that is read for fleet.yaml.
+func (b *builder) configFile() string {
+	if b.options != "" {
+		return path.Join(b.dir, b.options)
+	}
+	if name := fleetFile(b.fsys, b.dir); name != "" {
+		return path.Join(b.dir, name)
+	}
+	return ""
+}
+
+// judge keeps warnings, or makes an error of them where they are not wanted.
+func (b *builder) judge(warnings []fleetyaml.Problem, err error) error {
+	for _, w := range warnings {
+		b.warnings = append(b.warnings, w.String())
+	}
+	if b.in.Strict {
+		err = errors.Join(fleetyaml.Strict(warnings), err)
+	}
+	return fault.Stall(reasonFleetYAML, err)
+}
+
+// fill makes the draft of the parsed fleet.yaml and the directory's files.
+func (b *builder) fill(draft *Draft, config *fleetyaml.FleetYAML) error {
+	if err := b.mergeValuesFiles(config); err != nil {
+		return err
+	}
+	files, err := b.load(&config.BundleSpec, config.TargetCustomizations)
+	if err != nil {
+		return err
+	}
+	if len(config.ImageScans) > 0 {
+		b.warnings = append(b.warnings, fmt.Sprintf("%s:%d: imageScans have no effect yet", b.config, config.Line("imageScans")))
+	}
+	draft.Files = files
+	draft.SourceDigest = digestOf(files)
+	draft.Labels = b.labels(config)
+	draft.Spec = b.in.spec(config)
+	return nil
+}
+
+func (b *builder) labels(config *fleetyaml.FleetYAML) map[string]string {
+	labels := map[string]string{}
+	maps.Copy(labels, b.in.Labels)
+	maps.Copy(labels, config.Metadata.Labels)
+	maps.Copy(labels, config.Labels)
+	return labels
+}
+
+// load reads the bundle's files.
+func (b *builder) load(spec *fleet.BundleSpec, customizations []fleet.BundleTarget) ([]source.File, error) {
+	l := &lister{fsys: b.fsys, root: b.dir, nested: map[string]bool{}}
+	if err := l.list(".", ignores{}, 0); err != nil {
+		return nil, err
+	}
+	if !needsNested(l.files, spec, customizations) {
+		l.files = slices.DeleteFunc(l.files, func(name string) bool { return within(name, l.nested) })
+	}
+	l.files = slices.DeleteFunc(l.files, b.isConfig)
+	slices.Sort(l.files)
+	files := make([]source.File, 0, len(l.files))
+	for _, name := range l.files {
+		data, err := fs.ReadFile(b.fsys, path.Join(b.dir, name))
+		if err != nil {
+			return nil, fmt.Errorf("cannot read %s: %w", path.Join(b.dir, name), err)
+		}
+		files = append(files, source.File{Path: name, Data: data})
+	}
+	return files, nil
+}
+
+// isConfig tells whether a file configures the bundle and is no resource.
+func (b *builder) isConfig(name string) bool {
+	return slices.Contains(fleetyaml.FileNames(), name) ||
+		slices.Contains(b.otherOptions, name) ||
+		slices.Contains(b.valuesFiles, name)
+}
+
+// needsNested tells whether the files of nested bundles may matter to the outer
+// one. Of plain YAML the render would drop them; a chart, a kustomization or an
+// overlay can refer to any file.
+func needsNested(files []string, spec *fleet.BundleSpec, customizations []fleet.BundleTarget) bool {
+	if slices.Contains(files, "Chart.yaml") || slices.ContainsFunc(files, isKustomization) {
+		return true
+	}
+	if refersToFiles(&spec.BundleDeploymentOptions) {
+		return true
+	}
+	for _, t := range slices.Concat(spec.Targets, customizations) {
+		if refersToFiles(&t.BundleDeploymentOptions) {
+			return true
+		}
+	}
+	return false
+}
+
+func refersToFiles(o *fleet.BundleDeploymentOptions) bool {
+	return o.Kustomize != nil || o.YAML != nil || o.Helm != nil && o.Helm.Chart != ""
+}
+
+// hasChart tells whether a bundle without files brings a chart from elsewhere.
+func hasChart(spec *fleet.BundleSpec) bool {
+	named := func(h *fleet.HelmOptions) bool { return h != nil && (h.Chart != "" || h.Repo != "") }
+	return named(spec.Helm) || slices.ContainsFunc(spec.Targets, func(t fleet.BundleTarget) bool { return named(t.Helm) })
+}
+
+func digestOf(files []source.File) string {
+	parts := make([][]byte, 0, 2*len(files))
+	for _, f := range files {
+		parts = append(parts, []byte(f.Path), f.Data)
+	}
+	return digest.Of(parts...)
+}

@@ -1,0 +1,102 @@
+package bundle
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+
+	"github.com/flotilla-sh/flotilla/internal/fault"
+	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
+	"github.com/flotilla-sh/flotilla/pkg/fleetyaml"
+)
+
+// mergeValuesFiles puts the content of all valuesFiles over the values beside
+// them, a later file over an earlier one.
+func (b *builder) mergeValuesFiles(config *fleetyaml.FleetYAML) error {
+	errs := []error{b.mergeHelm(config, config.Helm, "helm")}
+	for i := range config.Targets {
+		errs = append(errs, b.mergeHelm(config, config.Targets[i].Helm, fmt.Sprintf("targets[%d].helm", i)))
+	}
+	for i := range config.TargetCustomizations {
+		errs = append(errs, b.mergeHelm(config, config.TargetCustomizations[i].Helm, fmt.Sprintf("targetCustomizations[%d].helm", i)))
+	}
+	return errors.Join(errs...)
+}
+
+func (b *builder) mergeHelm(config *fleetyaml.FleetYAML, helm *fleet.HelmOptions, at string) error {
+	if helm == nil || len(helm.ValuesFiles) == 0 {
+		return nil
+	}
+	var values map[string]any
+	if helm.Values != nil {
+		values = helm.Values.Data
+	}
+	var errs []error
+	for i, name := range helm.ValuesFiles {
+		key := fmt.Sprintf("%s.valuesFiles[%d]", at, i)
+		over, err := b.readValues(name)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s:%d: %s: %w", b.config, config.Line(key), key, err))
+			continue
+		}
+		values = mergeValues(values, over)
+	}
+	helm.ValuesFiles = nil
+	helm.Values = &fleet.GenericMap{Data: values}
+	return fault.Stall(reasonFleetYAML, errors.Join(errs...))
+}
+
+// readValues returns the values in a file named relative to the bundle.
+func (b *builder) readValues(name string) (map[string]any, error) {
+	file := path.Join(b.dir, name)
+	if !fs.ValidPath(file) {
+		return nil, fmt.Errorf("%q leads out of the repository", name)
+	}
+	data, err := fs.ReadFile(b.fsys, file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("the file %s does not exist%s", file, b.nearFile(file))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot read %s: %w", file, err)
+	}
+	b.valuesFiles = append(b.valuesFiles, path.Clean(name))
+	values, warnings, err := fleetyaml.Values(data, file)
+	return values, b.judge(warnings, err)
+}
+
+// nearFile guesses which file was meant.
+func (b *builder) nearFile(file string) string {
+	entries, err := fs.ReadDir(b.fsys, path.Dir(file))
+	if err != nil {
+		return ""
+	}
+	var names []string
+	for _, entry := range entries {
+		if isYAML(entry.Name()) {
+			names = append(names, entry.Name())
+		}
+	}
+	guess := fleetyaml.Nearest(path.Base(file), names)
+	if guess == "" {
+		return ""
+	}
+	return fmt.Sprintf(", did you mean %q?", guess)
+}
+
+// mergeValues returns base with over on top: objects key by key, all else
+// replaced.
+func mergeValues(base, over map[string]any) map[string]any {
+	if base == nil {
+		return over
+	}
+	for key, value := range over {
+		below, wasMap := base[key].(map[string]any)
+		above, isMap := value.(map[string]any)
+		if wasMap && isMap {
+			value = mergeValues(below, above)
+		}
+		base[key] = value
+	}
+	return base
+}

@@ -1,0 +1,111 @@
+// Package cli is the command line of Flotilla, a file per command.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// Exit codes of the program.
+const (
+	// ExitOK means that the command did what it should.
+	ExitOK = 0
+	// ExitFailed means that it could not.
+	ExitFailed = 1
+	// ExitUsage means that it was called in a wrong way.
+	ExitUsage = 2
+)
+
+// Env is what a command gets from the process that it runs in.
+type Env struct {
+	// Args are the arguments without the program's name.
+	Args []string
+	// In, Out and Err are the standard streams.
+	In       io.Reader
+	Out, Err io.Writer
+	// Colour says that Out is a terminal that wants colour.
+	Colour bool
+	// Version is the version of a release; it may be empty.
+	Version string
+	// Programs is the directory with the other programs of Flotilla.
+	Programs string
+	// LabDir is where "flotilla lab" keeps a lab unless told otherwise.
+	LabDir string
+}
+
+// globals are the flags that every command has.
+type globals struct {
+	Env
+	kubeconfig string
+}
+
+// Run runs the command line and returns the program's exit code.
+func Run(ctx context.Context, env Env) int {
+	root := newRoot(&globals{Env: env})
+	root.SetArgs(env.Args)
+	root.SetIn(env.In)
+	root.SetOut(env.Out)
+	root.SetErr(env.Err)
+	cmd, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		return ExitOK
+	}
+	fmt.Fprintln(env.Err, "error:", err)
+	if usage := (*usageError)(nil); errors.As(err, &usage) {
+		fmt.Fprintf(env.Err, "See '%s --help'.\n", cmd.CommandPath())
+		return ExitUsage
+	}
+	return ExitFailed
+}
+
+func newRoot(g *globals) *cobra.Command {
+	root := &cobra.Command{
+		Use:           "flotilla",
+		Short:         "Bring commits to fleets of Kubernetes clusters",
+		Example:       "  flotilla lab up --spokes 3\n  flotilla lab status",
+		Args:          noArgs,
+		RunE:          showHelp,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.PersistentFlags().StringVar(&g.kubeconfig, "kubeconfig", "",
+		"kubeconfig of the hub (default: as kubectl: $KUBECONFIG, then ~/.kube/config)")
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
+	root.AddCommand(
+		newLab(g),
+		newVersion(g),
+	)
+	return root
+}
+
+// usageError is an error in how the program was called.
+type usageError struct{ error }
+
+// Unwrap returns the cause.
+func (e *usageError) Unwrap() error { return e.error }
+
+func usagef(format string, args ...any) error {
+	return &usageError{fmt.Errorf(format, args...)}
+}
+
+// noArgs is for commands without arguments; for one that has commands below
+// it, an argument is a command that does not exist.
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	if !cmd.HasSubCommands() {
+		return usagef("%q takes no arguments, got %q", cmd.CommandPath(), args[0])
+	}
+	if similar := cmd.SuggestionsFor(args[0]); len(similar) > 0 {
+		return usagef("unknown command %q for %q; did you mean %s?", args[0], cmd.CommandPath(), strings.Join(similar, " or "))
+	}
+	return usagef("unknown command %q for %q", args[0], cmd.CommandPath())
+}
+
+func showHelp(cmd *cobra.Command, _ []string) error { return cmd.Help() }

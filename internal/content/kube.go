@@ -1,0 +1,154 @@
+package content
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
+)
+
+const (
+	// ChunksAnnotation lists on a root the names of its chunks, so that a
+	// sweep can mark them by metadata alone.
+	ChunksAnnotation = "flotilla.sh/chunks"
+	// UnusedAnnotation is when a sweep first saw that nothing refers to a
+	// payload, in RFC 3339.
+	UnusedAnnotation = "flotilla.sh/unused-since"
+	// ManagedLabel is on every Secret that holds a payload.
+	ManagedLabel = "flotilla.sh/content"
+	// SecretType is the type of those Secrets.
+	SecretType = "flotilla.sh/content"
+	// dataKey is their key.
+	dataKey = "content"
+)
+
+// Store keeps payloads as Kubernetes objects on the hub: Content objects, and
+// Secrets in a namespace for what is secret.
+type Store struct {
+	client client.Client
+	// known are the objects that this process has put or seen; a put of a
+	// known one costs nothing. A sweep forgets what it marks or deletes.
+	known sync.Map
+}
+
+// NewStore returns a store that reads and writes through c.
+func NewStore(c client.Client) *Store {
+	return &Store{client: c}
+}
+
+// Put stores everything of enc that is not there yet, chunks before the root.
+// Secret payloads go to namespace.
+func (s *Store) Put(ctx context.Context, enc Encoded, namespace string) error {
+	for _, b := range enc.Chunks {
+		if err := s.putBlob(ctx, b, namespace); err != nil {
+			return err
+		}
+	}
+	return s.putBlob(ctx, enc.Root, namespace)
+}
+
+func (s *Store) putBlob(ctx context.Context, b Blob, namespace string) error {
+	key := knownKey(b.Ref, namespace)
+	if _, ok := s.known.Load(key); ok {
+		return nil
+	}
+	obj := objectFor(b, namespace)
+	err := s.client.Create(ctx, obj)
+	if apierrors.IsAlreadyExists(err) {
+		err = s.unmark(ctx, obj)
+	}
+	if err != nil {
+		return fmt.Errorf("store content %s: %w", b.Name, err)
+	}
+	s.known.Store(key, struct{}{})
+	return nil
+}
+
+// unmark takes the mark of a sweep off an object that is used again. The write
+// moves its resource version, which a sweep's delete is conditional on.
+func (s *Store) unmark(ctx context.Context, obj client.Object) error {
+	meta := &metav1.PartialObjectMetadata{}
+	meta.SetGroupVersionKind(gvkOf(obj))
+	if err := s.client.Get(ctx, client.ObjectKeyFromObject(obj), meta); err != nil {
+		return err
+	}
+	if meta.Annotations[UnusedAnnotation] == "" {
+		return nil
+	}
+	patch := []byte(`{"metadata":{"annotations":{"` + UnusedAnnotation + `":null}}}`)
+	return s.client.Patch(ctx, meta, client.RawPatch("application/merge-patch+json", patch))
+}
+
+// Forget makes the next put of this payload look again whether it is there.
+func (s *Store) Forget(name, namespace string) {
+	s.known.Delete(namespace + "/" + name)
+}
+
+// Get reads a payload; a secret one from namespace.
+func (s *Store) Get(ctx context.Context, ref Ref, namespace string) ([]byte, error) {
+	if !ref.Secret {
+		obj := &fleet.Content{}
+		err := s.client.Get(ctx, client.ObjectKey{Name: ref.Name}, obj)
+		return obj.Content, err
+	}
+	obj := &corev1.Secret{}
+	err := s.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: ref.Name}, obj)
+	return obj.Data[dataKey], err
+}
+
+// In returns a Getter that reads secret payloads from namespace.
+func (s *Store) In(namespace string) Getter {
+	return getterFunc(func(ctx context.Context, ref Ref) ([]byte, error) {
+		return s.Get(ctx, ref, namespace)
+	})
+}
+
+type getterFunc func(ctx context.Context, ref Ref) ([]byte, error)
+
+func (f getterFunc) Get(ctx context.Context, ref Ref) ([]byte, error) { return f(ctx, ref) }
+
+func knownKey(ref Ref, namespace string) string {
+	if !ref.Secret {
+		namespace = ""
+	}
+	return namespace + "/" + ref.Name
+}
+
+// objectFor returns the Kubernetes object that holds a blob.
+func objectFor(b Blob, namespace string) client.Object {
+	meta := metav1.ObjectMeta{Name: b.Name}
+	if len(b.Chunks) > 0 {
+		names := make([]string, 0, len(b.Chunks))
+		for _, c := range b.Chunks {
+			names = append(names, c.Name)
+		}
+		meta.Annotations = map[string]string{ChunksAnnotation: strings.Join(names, ",")}
+	}
+	if !b.Secret {
+		return &fleet.Content{ObjectMeta: meta, Content: b.Data, SHA256Sum: b.Digest}
+	}
+	meta.Namespace = namespace
+	meta.Labels = map[string]string{ManagedLabel: "true"}
+	return &corev1.Secret{
+		ObjectMeta: meta,
+		Type:       SecretType,
+		Immutable:  ptr.To(true),
+		Data:       map[string][]byte{dataKey: b.Data},
+	}
+}
+
+func gvkOf(obj client.Object) schema.GroupVersionKind {
+	if _, ok := obj.(*corev1.Secret); ok {
+		return corev1.SchemeGroupVersion.WithKind("Secret")
+	}
+	return fleet.SchemeGroupVersion.WithKind("Content")
+}

@@ -1,0 +1,31 @@
+// Command docgen writes the reference of the API from the custom resource
+// definitions of the chart flotilla-crd. It is run by make generate.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+)
+
+func main() {
+	crds := flag.String("crds", "charts/flotilla-crd/templates", "directory with the definitions")
+	out := flag.String("out", "docs/reference/api.md", "file to write")
+	flag.Parse()
+	if err := run(*crds, *out); err != nil {
+		fmt.Fprintln(os.Stderr, "docgen:", err)
+		os.Exit(1)
+	}
+}
+
+func run(dir, out string) error {
+	kinds, err := load(dir)
+	if err != nil {
+		return err
+	}
+	page, err := render(kinds)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(out, []byte(page), 0o644)
+}

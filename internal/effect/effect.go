@@ -1,0 +1,122 @@
+// Package effect knows which fields of the API are accepted but do not act
+// yet. One that only adds something has no effect, and a condition says so.
+// One that restricts, or without which the result would be wrong, holds what
+// it stands on until it works. It is pure.
+package effect
+
+import (
+	"fmt"
+	"sort"
+	"strings"
+
+	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// OfGitRepo names the fields of a GitRepo that have no effect yet.
+func OfGitRepo(spec *fleet.GitRepoSpec) []string {
+	return set(map[string]bool{
+		"spec.helmSecretName":         spec.HelmSecretName != "",
+		"spec.helmSecretNameForPaths": spec.HelmSecretNameForPaths != "",
+		"spec.helmRepoURLRegex":       spec.HelmRepoURLRegex != "",
+		"spec.webhookSecret":          spec.WebhookSecret != "",
+		"spec.ociRegistrySecret":      spec.OCIRegistrySecret != "",
+		"spec.imageScanInterval":      spec.ImageSyncInterval != nil,
+		"spec.deleteNamespace":        spec.DeleteNamespace,
+	})
+}
+
+// OfBundle names the fields of a bundle that have no effect yet.
+func OfBundle(spec *fleet.BundleSpec) []string {
+	fields := ofOptions(&spec.BundleDeploymentOptions)
+	if spec.RolloutStrategy != nil {
+		fields = append(fields, "rolloutStrategy")
+	}
+	for _, ref := range spec.DependsOn {
+		if ref.Selector != nil {
+			fields = append(fields, "dependsOn.selector")
+		}
+	}
+	for i := range spec.Targets {
+		fields = append(fields, ofOptions(&spec.Targets[i].BundleDeploymentOptions)...)
+	}
+	return unique(fields)
+}
+
+func ofOptions(o *fleet.BundleDeploymentOptions) []string {
+	fields := map[string]bool{
+		"deleteNamespace":      o.DeleteNamespace,
+		"namespaceLabels":      len(o.NamespaceLabels) > 0,
+		"namespaceAnnotations": len(o.NamespaceAnnotations) > 0,
+		"downstreamResources":  len(o.DownstreamResources) > 0,
+		"overwrites":           len(o.Overwrites) > 0,
+		"deleteCRDResources":   o.DeleteCRDResources,
+		"diff.comparePatches":  o.Diff != nil && len(o.Diff.ComparePatches) > 0,
+		"correctDrift.force":   o.CorrectDrift != nil && o.CorrectDrift.Force,
+	}
+	if h := o.Helm; h != nil {
+		fields["helm.timeoutSeconds"] = h.TimeoutSeconds != 0
+		fields["helm.waitForJobs"] = h.WaitForJobs
+		fields["helm.atomic"] = h.Atomic
+		fields["helm.force"] = h.Force
+		fields["helm.maxHistory"] = h.MaxHistory != 0
+	}
+	return set(fields)
+}
+
+// Holds says why a deployment with these options must not be made yet, or "".
+func Holds(o *fleet.BundleDeploymentOptions) string {
+	var why []string
+	if o.ServiceAccount != "" {
+		why = append(why, fmt.Sprintf("serviceAccount %q restricts what the agent may do, and acting as an account is not built yet", o.ServiceAccount))
+	}
+	if o.AllowedTargetNamespaceSelector != nil {
+		why = append(why, "allowedTargetNamespaceSelector restricts the namespaces, and is not enforced yet")
+	}
+	if o.Render == fleet.RenderAgent {
+		why = append(why, "render: agent asks the agent to render, which is not built yet")
+	}
+	if h := o.Helm; h != nil && len(h.ValuesFrom) > 0 {
+		why = append(why, "helm.valuesFrom is read on the cluster, and rendering on the agent is not built yet")
+	}
+	if h := o.Helm; h != nil && (h.Repo != "" || strings.Contains(h.Chart, "://")) {
+		why = append(why, "helm.repo and chart URLs are not fetched yet: put the chart into the directory")
+	}
+	if len(why) == 0 {
+		return ""
+	}
+	return "held: " + strings.Join(why, "; ")
+}
+
+// Condition is the Effective condition for fields without effect.
+func Condition(fields []string) fleet.Condition {
+	if len(fields) == 0 {
+		return fleet.Condition{Type: fleet.ConditionEffective, Status: metav1.ConditionTrue, Reason: fleet.ReasonEffective}
+	}
+	return fleet.Condition{
+		Type:    fleet.ConditionEffective,
+		Status:  metav1.ConditionFalse,
+		Reason:  fleet.ReasonNotYetEffective,
+		Message: "accepted, but without effect yet: " + strings.Join(fields, ", "),
+	}
+}
+
+// set returns the names whose value is true, sorted.
+func set(fields map[string]bool) []string {
+	var out []string
+	for name, isSet := range fields {
+		if isSet {
+			out = append(out, name)
+		}
+	}
+	sort.Strings(out)
+	return out
+}
+
+func unique(names []string) []string {
+	seen := map[string]bool{}
+	for _, name := range names {
+		seen[name] = true
+	}
+	return set(seen)
+}

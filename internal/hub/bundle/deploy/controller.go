@@ -1,0 +1,210 @@
+// Package deploy is the controller that turns a Bundle into one
+// BundleDeployment for each of its clusters: it gathers, lets the pipeline
+// decide, and writes the difference. It is the only writer of deployment
+// specs, rendered content, removal marks and their finalizers.
+package deploy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/flotilla-sh/flotilla/internal/content"
+	"github.com/flotilla-sh/flotilla/internal/deployment"
+	"github.com/flotilla-sh/flotilla/internal/effect"
+	"github.com/flotilla-sh/flotilla/internal/fault"
+	"github.com/flotilla-sh/flotilla/internal/hub/capabilities"
+	"github.com/flotilla-sh/flotilla/internal/hub/removal"
+	"github.com/flotilla-sh/flotilla/internal/hub/tenancy"
+	"github.com/flotilla-sh/flotilla/internal/pipeline"
+	"github.com/flotilla-sh/flotilla/internal/reconcile"
+	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
+)
+
+// Reasons of removal marks.
+const (
+	reasonBundleDeleted = "the bundle was deleted"
+	reasonNotTargeted   = "the bundle does not target this cluster any more"
+)
+
+// deploymentsGone is how often a deleted bundle looks for its deployments.
+const deploymentsGone = 10 * time.Second
+
+// Controller deploys.
+type Controller struct {
+	Client client.Client
+	// Live reads past all caches what a removal depends on, and Secrets.
+	Live   client.Reader
+	Stages *pipeline.Stages
+	Store  *content.Store
+	// Capabilities is what agents reported of their clusters.
+	Capabilities *capabilities.Reader
+	Events       events.EventRecorder
+	Clock        clock.PassiveClock
+
+	sources sources
+}
+
+// Reconcile makes the deployments of one Bundle be what it wants.
+func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	bundle := &fleet.Bundle{}
+	if err := c.Client.Get(ctx, req.NamespacedName, bundle); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if !bundle.DeletionTimestamp.IsZero() {
+		return reconcile.Result(ctx, c.finalize(ctx, bundle))
+	}
+	if controllerutil.AddFinalizer(bundle, fleet.Finalizer) {
+		return reconcile.Result(ctx, c.Client.Update(ctx, bundle))
+	}
+	patcher := reconcile.NewPatcher(c.Client, bundle)
+	err := c.deploy(ctx, bundle)
+	c.report(bundle, err)
+	if patchErr := patcher.Status(ctx, bundle); patchErr != nil {
+		return reconcile.Result(ctx, patchErr)
+	}
+	return reconcile.Result(ctx, err)
+}
+
+// deploy gathers, decides and acts. Its error speaks of the whole bundle, or
+// of the clusters that are held back while the others went on.
+func (c *Controller) deploy(ctx context.Context, bundle *fleet.Bundle) error {
+	if err := tenancy.Check(ctx, c.Client, bundle.Namespace); err != nil {
+		return err
+	}
+	facts, err := c.gather(ctx, bundle)
+	if err != nil {
+		return err
+	}
+	outcomes, err := c.Stages.Run(ctx, facts.input)
+	if err != nil {
+		return err
+	}
+	plan := deployment.Decide(facts.decision(bundle, outcomes))
+	if err := c.live(ctx, &plan); err != nil {
+		return err
+	}
+	if err := c.act(ctx, plan, outcomes); err != nil {
+		return err
+	}
+	bundle.Status.ObservedGeneration = bundle.Generation
+	bundle.Status.ResourcesSHA256Sum = facts.sourceDigest
+	held, count := pipeline.Errors(outcomes)
+	bundle.Status.HeldBack = count
+	return held
+}
+
+// decision is the input of the deployment plan.
+func (f *facts) decision(bundle *fleet.Bundle, outcomes []pipeline.Outcome) deployment.Input {
+	in := deployment.Input{
+		Bundle:          bundle.Name,
+		BundleNamespace: bundle.Namespace,
+		Labels:          maps.Clone(bundle.Labels),
+		DependsOn:       bundle.Spec.DependsOn,
+		Existing:        f.existing,
+		Known:           f.known,
+		RemovalReason:   reasonNotTargeted,
+	}
+	for i := range outcomes {
+		in.Desired = append(in.Desired, outcomes[i].Desired)
+	}
+	return in
+}
+
+// report turns the outcome into conditions.
+func (c *Controller) report(bundle *fleet.Bundle, err error) {
+	now := c.Clock.Now()
+	changed := fleet.SetCondition(&bundle.Status.Conditions, reconcile.Outcome(fleet.ConditionRendered, err), now)
+	fleet.SetCondition(&bundle.Status.Conditions, effect.Condition(effect.OfBundle(&bundle.Spec)), now)
+	if changed && err != nil {
+		c.Events.Eventf(bundle, nil, "Warning", fault.ReasonOf(err, fleet.ReasonError), "Deploy", "%s", err)
+	}
+}
+
+// finalize removes a Bundle that was deleted by itself from its clusters, and
+// waits for their agents. Where its namespace or its kind goes, nothing is
+// removed from any cluster.
+func (c *Controller) finalize(ctx context.Context, bundle *fleet.Bundle) error {
+	if !controllerutil.ContainsFinalizer(bundle, fleet.Finalizer) {
+		return nil
+	}
+	deliberate, err := removal.Deliberate(ctx, c.Live, bundle, "bundles")
+	if err != nil {
+		return err
+	}
+	if deliberate {
+		left, err := c.removeAll(ctx, bundle)
+		if err != nil {
+			return err
+		}
+		if left > 0 {
+			return fault.Wait(deploymentsGone, "Removing", fmt.Errorf("%d clusters have not yet removed this bundle", left))
+		}
+	}
+	controllerutil.RemoveFinalizer(bundle, fleet.Finalizer)
+	return client.IgnoreNotFound(c.Client.Update(ctx, bundle))
+}
+
+// removeAll marks all deployments of a bundle and returns how many are left.
+func (c *Controller) removeAll(ctx context.Context, bundle *fleet.Bundle) (left int, err error) {
+	existing, err := c.existing(ctx, bundle)
+	if err != nil {
+		return 0, err
+	}
+	known, err := c.knownClusters(ctx)
+	if err != nil {
+		return 0, err
+	}
+	plan := deployment.Decide(deployment.Input{
+		Bundle: bundle.Name, BundleNamespace: bundle.Namespace,
+		Existing: existing, Known: known, RemovalReason: reasonBundleDeleted,
+	})
+	if err := c.act(ctx, plan, nil); err != nil {
+		return 0, err
+	}
+	return plan.Removing, nil
+}
+
+// live reads once more, past the cache, what a removal mark depends on: the
+// Cluster must be there, and must not have been deleted.
+func (c *Controller) live(ctx context.Context, plan *deployment.Plan) error {
+	kept := plan.Update[:0]
+	for _, u := range plan.Update {
+		if u.New.Spec.Removal == nil || u.Old.Spec.Removal != nil {
+			kept = append(kept, u)
+			continue
+		}
+		there, err := c.clusterStays(ctx, u.New)
+		if err != nil {
+			return err
+		}
+		if there {
+			kept = append(kept, u)
+		}
+	}
+	plan.Update = kept
+	return nil
+}
+
+func (c *Controller) clusterStays(ctx context.Context, d *fleet.BundleDeployment) (bool, error) {
+	cluster := &metav1.PartialObjectMetadata{}
+	cluster.SetGroupVersionKind(fleet.SchemeGroupVersion.WithKind("Cluster"))
+	key := client.ObjectKey{Namespace: d.Labels[fleet.ClusterNamespaceLabel], Name: d.Labels[fleet.ClusterLabel]}
+	err := c.Live.Get(ctx, key, cluster)
+	if client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("look whether cluster %s exists: %w", key, err)
+	}
+	return err == nil && cluster.DeletionTimestamp.IsZero(), nil
+}
+
+// errNoSource is why a bundle cannot be deployed yet.
+var errNoSource = errors.New("the bundle has neither resources nor a stored source")

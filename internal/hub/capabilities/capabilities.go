@@ -1,0 +1,66 @@
+// Package capabilities reads what an agent reported of its cluster: the
+// version and the kinds that it serves.
+package capabilities
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-sh/flotilla/internal/digest"
+	"github.com/flotilla-sh/flotilla/internal/render"
+	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
+)
+
+// Reader reads reports. Clusters that report the same share one value, so that
+// a thousand of them cost the memory of the few that differ.
+type Reader struct {
+	client client.Reader
+	parsed sync.Map
+}
+
+// NewReader returns a Reader that reads ConfigMaps through c.
+func NewReader(c client.Reader) *Reader {
+	return &Reader{client: c}
+}
+
+// Of returns what the cluster with this namespace on the hub reported; the
+// zero value where it has not reported yet.
+func (r *Reader) Of(ctx context.Context, namespace string) (render.Capabilities, error) {
+	report := &corev1.ConfigMap{}
+	err := r.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: fleet.CapabilitiesName}, report)
+	if apierrors.IsNotFound(err) {
+		return render.Capabilities{}, nil
+	}
+	if err != nil {
+		return render.Capabilities{}, fmt.Errorf("read what the cluster of namespace %s offers: %w", namespace, err)
+	}
+	version, apis := report.Data[fleet.CapabilitiesVersionKey], report.Data[fleet.CapabilitiesAPIsKey]
+	key := digest.Of([]byte(version), []byte(apis))
+	if known, ok := r.parsed.Load(key); ok {
+		return known.(render.Capabilities), nil
+	}
+	parsed := render.Capabilities{KubeVersion: version, APIs: parse(apis)}
+	r.parsed.Store(key, parsed)
+	return parsed, nil
+}
+
+// parse reads lines of "group/version/Kind N" or "group/version/Kind C". Lines
+// that it does not understand are left out: a newer agent may write more.
+func parse(text string) []render.API {
+	var out []render.API
+	for line := range strings.Lines(text) {
+		name, scope, ok := strings.Cut(strings.TrimSpace(line), " ")
+		slash := strings.LastIndexByte(name, '/')
+		if !ok || slash < 0 {
+			continue
+		}
+		out = append(out, render.API{GroupVersion: name[:slash], Kind: name[slash+1:], Namespaced: scope == "N"})
+	}
+	return out
+}

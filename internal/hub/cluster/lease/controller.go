@@ -1,0 +1,160 @@
+// Package lease is the controller that judges which clusters are silent. Age
+// is measured by the hub's clock from the last change of an agent's Lease that
+// this hub saw, so a wrong clock on a cluster, or an hour in which the API
+// server was away, takes nobody offline. It writes the Online condition of
+// Clusters.
+package lease
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	"github.com/flotilla-sh/flotilla/internal/reconcile"
+	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
+)
+
+const (
+	// missed is how many heartbeats in a row make a cluster offline.
+	missed = 3
+	// defaultHeartbeat is assumed where a Lease does not tell.
+	defaultHeartbeat = time.Minute
+)
+
+// Contact knows how long the API server has been in reach without a gap: while
+// it is away no agent can report, which proves nothing about the agents.
+type Contact interface {
+	Since() time.Time
+}
+
+// Controller judges.
+type Controller struct {
+	Contact Contact
+	Client  client.Client
+	Events  events.EventRecorder
+	Clock   clock.PassiveClock
+
+	mu   sync.Mutex
+	seen map[types.NamespacedName]sight
+}
+
+// sight is the last change of a Lease that this hub saw.
+type sight struct {
+	renewed time.Time // by the agent's clock; only compared
+	at      time.Time // by the hub's clock
+}
+
+// Setup adds the controller to a manager.
+func (c *Controller) Setup(mgr ctrl.Manager) error {
+	c.seen = map[types.NamespacedName]sight{}
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("cluster-lease").
+		For(&fleet.Cluster{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&coordinationv1.Lease{}, handler.EnqueueRequestsFromMapFunc(clusterOf)).
+		Complete(c)
+}
+
+func clusterOf(_ context.Context, obj client.Object) []ctrl.Request {
+	a := obj.GetAnnotations()
+	if obj.GetName() != fleet.AgentName || a[fleet.ClusterLabel] == "" {
+		return nil
+	}
+	return []ctrl.Request{{NamespacedName: types.NamespacedName{Namespace: a[fleet.ClusterNamespaceLabel], Name: a[fleet.ClusterLabel]}}}
+}
+
+// Reconcile judges one cluster, and looks again when it could be offline.
+func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	cluster := &fleet.Cluster{}
+	if err := c.Client.Get(ctx, req.NamespacedName, cluster); err != nil {
+		c.forget(req.NamespacedName)
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if cluster.Status.Namespace == "" || !cluster.DeletionTimestamp.IsZero() {
+		return ctrl.Result{}, nil
+	}
+	lease := &coordinationv1.Lease{}
+	key := client.ObjectKey{Namespace: cluster.Status.Namespace, Name: fleet.AgentName}
+	if err := c.Client.Get(ctx, key, lease); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	condition, again := c.judge(req.NamespacedName, cluster, lease)
+	patcher := reconcile.NewPatcher(c.Client, cluster)
+	old := fleet.FindCondition(cluster.Status.Conditions, fleet.ConditionOnline)
+	changed := old == nil || old.Status != condition.Status
+	if changed {
+		fleet.SetCondition(&cluster.Status.Conditions, condition, c.Clock.Now())
+		c.tell(cluster, condition)
+	}
+	if err := patcher.Status(ctx, cluster); err != nil {
+		return reconcile.Result(ctx, err)
+	}
+	return ctrl.Result{RequeueAfter: again}, nil
+}
+
+// judge returns the Online condition and when to look again.
+func (c *Controller) judge(key types.NamespacedName, cluster *fleet.Cluster, lease *coordinationv1.Lease) (fleet.Condition, time.Duration) {
+	if lease.Spec.RenewTime == nil {
+		return fleet.Condition{Type: fleet.ConditionOnline, Status: metav1.ConditionUnknown, Reason: fleet.ReasonNeverSeen,
+			Message: "the agent has never reported"}, 0
+	}
+	allowed := missed * heartbeat(lease)
+	last, first := c.look(key, lease.Spec.RenewTime.Time)
+	age := min(c.Clock.Since(last.at), c.Clock.Since(c.Contact.Since()))
+	if age < allowed {
+		if old := fleet.FindCondition(cluster.Status.Conditions, fleet.ConditionOnline); first && old != nil && old.Status == metav1.ConditionFalse {
+			// Just started: an old Lease is no evidence that it is back.
+			return *old, allowed - age
+		}
+		return fleet.Condition{Type: fleet.ConditionOnline, Status: metav1.ConditionTrue, Reason: fleet.ReasonOnline}, allowed - age
+	}
+	return fleet.Condition{Type: fleet.ConditionOnline, Status: metav1.ConditionFalse, Reason: fleet.ReasonOffline,
+		Message: fmt.Sprintf("the agent is silent; it last reported at %s", lease.Spec.RenewTime.UTC().Format(time.RFC3339))}, 0
+}
+
+// look notes a Lease's renewal. first tells that this hub has not seen it
+// change yet, so that its age is not known.
+func (c *Controller) look(key types.NamespacedName, renewed time.Time) (last sight, first bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	last, known := c.seen[key]
+	if known && last.renewed.Equal(renewed) {
+		return last, false
+	}
+	last = sight{renewed: renewed, at: c.Clock.Now()}
+	c.seen[key] = last
+	return last, !known
+}
+
+func (c *Controller) forget(key types.NamespacedName) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.seen, key)
+}
+
+func (c *Controller) tell(cluster *fleet.Cluster, condition fleet.Condition) {
+	switch condition.Status {
+	case metav1.ConditionTrue:
+		c.Events.Eventf(cluster, nil, "Normal", fleet.ReasonOnline, "Watch", "the agent reports")
+	case metav1.ConditionFalse:
+		c.Events.Eventf(cluster, nil, "Warning", fleet.ReasonOffline, "Watch", "%s", condition.Message)
+	}
+}
+
+func heartbeat(lease *coordinationv1.Lease) time.Duration {
+	if lease.Spec.LeaseDurationSeconds == nil || *lease.Spec.LeaseDurationSeconds <= 0 {
+		return defaultHeartbeat
+	}
+	return time.Duration(*lease.Spec.LeaseDurationSeconds) * time.Second
+}

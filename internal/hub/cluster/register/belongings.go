@@ -1,0 +1,68 @@
+package register
+
+import (
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-sh/flotilla/internal/names"
+	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
+)
+
+// belongings are the objects that a cluster has on the hub, in the order in
+// which they are made.
+func belongings(cluster *fleet.Cluster, namespace string) []client.Object {
+	// As labels for selectors, and as annotations because the names may be
+	// longer than a label's value.
+	origin := map[string]string{
+		fleet.ClusterLabel:          cluster.Name,
+		fleet.ClusterNamespaceLabel: cluster.Namespace,
+	}
+	meta := func(name string) metav1.ObjectMeta {
+		return metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labelsOf(origin), Annotations: origin}
+	}
+	space := meta("")
+	space.Namespace, space.Name = "", namespace
+	agent := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: fleet.AgentName}
+	self := names.SafeConcat(fleet.AgentName, cluster.Name, names.KeyHash(cluster.Name))
+	return []client.Object{
+		&corev1.Namespace{ObjectMeta: space},
+		&corev1.ServiceAccount{ObjectMeta: meta(fleet.AgentName)},
+		&rbacv1.RoleBinding{
+			ObjectMeta: meta(fleet.AgentName),
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: fleet.AgentName},
+			Subjects:   []rbacv1.Subject{agent},
+		},
+		selfRole(cluster, self),
+		&rbacv1.RoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Namespace: cluster.Namespace, Name: self, Labels: labelsOf(origin)},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: self},
+			Subjects:   []rbacv1.Subject{agent},
+		},
+		&coordinationv1.Lease{ObjectMeta: meta(fleet.AgentName)},
+		&corev1.ConfigMap{ObjectMeta: meta(fleet.CapabilitiesName)},
+	}
+}
+
+// selfRole lets an agent say on its own Cluster when it was last seen.
+func selfRole(cluster *fleet.Cluster, name string) *rbacv1.Role {
+	return &rbacv1.Role{
+		ObjectMeta: metav1.ObjectMeta{Namespace: cluster.Namespace, Name: name},
+		Rules: []rbacv1.PolicyRule{{
+			APIGroups: []string{fleet.Group}, Resources: []string{"clusters/status"},
+			ResourceNames: []string{cluster.Name}, Verbs: []string{"patch"},
+		}},
+	}
+}
+
+func labelsOf(origin map[string]string) map[string]string {
+	l := map[string]string{fleet.ManagedLabel: "true"}
+	for k, v := range origin {
+		if len(v) <= 63 {
+			l[k] = v
+		}
+	}
+	return l
+}

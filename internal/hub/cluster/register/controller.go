@@ -1,0 +1,141 @@
+// Package register is the controller that gives each Cluster what belongs to
+// it on the hub: a namespace, an identity for its agent that reads this
+// namespace only, a Lease for its heartbeat and a place for its report. It
+// writes status.namespace and the Processed condition of Clusters.
+package register
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	"github.com/flotilla-sh/flotilla/internal/fault"
+	"github.com/flotilla-sh/flotilla/internal/hub/removal"
+	"github.com/flotilla-sh/flotilla/internal/names"
+	"github.com/flotilla-sh/flotilla/internal/reconcile"
+	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
+)
+
+// Controller registers clusters.
+type Controller struct {
+	Client client.Client
+	// Live reads past all caches what a deletion depends on.
+	Live  client.Reader
+	Clock clock.PassiveClock
+}
+
+// Setup adds the controller to a manager.
+func (c *Controller) Setup(mgr ctrl.Manager) error {
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("cluster-register").
+		For(&fleet.Cluster{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		WatchesMetadata(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(clusterOf)).
+		Complete(c)
+}
+
+// clusterOf maps a cluster's namespace to the Cluster.
+func clusterOf(_ context.Context, ns client.Object) []ctrl.Request {
+	l := ns.GetAnnotations()
+	if l[fleet.ClusterLabel] == "" {
+		return nil
+	}
+	return []ctrl.Request{{NamespacedName: client.ObjectKey{Namespace: l[fleet.ClusterNamespaceLabel], Name: l[fleet.ClusterLabel]}}}
+}
+
+// Reconcile makes what belongs to one Cluster.
+func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	cluster := &fleet.Cluster{}
+	if err := c.Client.Get(ctx, req.NamespacedName, cluster); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if !cluster.DeletionTimestamp.IsZero() {
+		return reconcile.Result(ctx, c.finalize(ctx, cluster))
+	}
+	if controllerutil.AddFinalizer(cluster, fleet.Finalizer) {
+		return reconcile.Result(ctx, c.Client.Update(ctx, cluster))
+	}
+	patcher := reconcile.NewPatcher(c.Client, cluster)
+	err := c.register(ctx, cluster)
+	fleet.SetCondition(&cluster.Status.Conditions, reconcile.Outcome(fleet.ConditionProcessed, err), c.Clock.Now())
+	if patchErr := patcher.Status(ctx, cluster); patchErr != nil {
+		return reconcile.Result(ctx, patchErr)
+	}
+	return reconcile.Result(ctx, err)
+}
+
+func (c *Controller) register(ctx context.Context, cluster *fleet.Cluster) error {
+	namespace := names.ClusterNamespace(cluster.Namespace, cluster.Name)
+	stays, err := removal.NamespaceStays(ctx, c.Client, namespace)
+	if err != nil {
+		return err
+	}
+	if stays && cluster.Status.Namespace == namespace && fleet.IsConditionTrue(cluster.Status.Conditions, fleet.ConditionProcessed) {
+		// All was made before; a restarted hub writes nothing.
+		return nil
+	}
+	if err := c.ensure(ctx, belongings(cluster, namespace), stays); err != nil {
+		return err
+	}
+	cluster.Status.Namespace = namespace
+	return nil
+}
+
+// ensure creates what is missing. What is there is left as it is: the agent
+// writes some of it, and a person may have a reason for a change.
+func (c *Controller) ensure(ctx context.Context, objects []client.Object, namespaceStays bool) error {
+	for _, obj := range objects {
+		if _, isNamespace := obj.(*corev1.Namespace); isNamespace && namespaceStays {
+			continue
+		}
+		err := c.Client.Create(ctx, obj)
+		switch {
+		case err == nil, apierrors.IsAlreadyExists(err):
+		case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+			return fault.Wait(namespaceSoon, "NamespaceTerminating", fmt.Errorf(
+				"namespace %s is being deleted; it is made again afterwards", obj.GetNamespace()))
+		default:
+			return fmt.Errorf("create %T %s: %w", obj, client.ObjectKeyFromObject(obj), err)
+		}
+	}
+	return nil
+}
+
+// finalize lets a Cluster go that was deleted by itself, together with its
+// namespace on the hub. Its deployments go without a removal mark: a deleted
+// record takes nothing off the cluster.
+func (c *Controller) finalize(ctx context.Context, cluster *fleet.Cluster) error {
+	if !controllerutil.ContainsFinalizer(cluster, fleet.Finalizer) {
+		return nil
+	}
+	deliberate, err := removal.Deliberate(ctx, c.Live, cluster, "clusters")
+	if err != nil {
+		return err
+	}
+	if deliberate && cluster.Status.Namespace != "" {
+		if err := c.deleteNamespace(ctx, cluster.Status.Namespace); err != nil {
+			return err
+		}
+	}
+	controllerutil.RemoveFinalizer(cluster, fleet.Finalizer)
+	return client.IgnoreNotFound(c.Client.Update(ctx, cluster))
+}
+
+// deleteNamespace deletes a cluster's namespace and drops the finalizers of
+// the deployments in it, which would otherwise wait for their agent.
+func (c *Controller) deleteNamespace(ctx context.Context, namespace string) error {
+	ns := &corev1.Namespace{}
+	ns.Name = namespace
+	if err := c.Client.Delete(ctx, ns); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("delete namespace %s: %w", namespace, err)
+	}
+	return c.releaseAll(ctx, namespace)
+}

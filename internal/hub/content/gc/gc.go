@@ -1,0 +1,173 @@
+// Package gc deletes stored content that nothing names any more. It is mark and
+// sweep: what no deployment and no bundle leads to is first marked with the
+// time, and deleted by a later sweep if it still is unused after a grace time.
+// A put of a marked payload takes the mark off, and the delete is conditional
+// on the version that was judged, so the two cannot cross.
+package gc
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/flotilla-sh/flotilla/internal/content"
+	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
+)
+
+const (
+	// Interval is the time between sweeps, give or take a tenth.
+	Interval = 10 * time.Minute
+	// Grace is how long unused content is kept.
+	Grace = time.Hour
+)
+
+// Collector sweeps.
+type Collector struct {
+	// Client reads deployments and bundles from the cache.
+	Client client.Client
+	// Live lists content past the cache, metadata only, and deletes it.
+	Live  client.Client
+	Store *content.Store
+	Clock clock.WithTicker
+}
+
+// Start sweeps until ctx ends.
+func (c *Collector) Start(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-c.Clock.After(Interval + rand.N(Interval/10)):
+		}
+		if err := c.Sweep(ctx); err != nil {
+			log.FromContext(ctx).Error(err, "sweep of unused content")
+		}
+	}
+}
+
+// Sweep marks and deletes once.
+func (c *Collector) Sweep(ctx context.Context) error {
+	stored, err := c.stored(ctx)
+	if err != nil {
+		return err
+	}
+	used, err := c.used(ctx, stored)
+	if err != nil {
+		return err
+	}
+	for i := range stored {
+		if err := c.judge(ctx, &stored[i], used[stored[i].Name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stored lists the metadata of everything that holds content. It is read
+// before the references: content is stored before a deployment names it.
+func (c *Collector) stored(ctx context.Context) ([]metav1.PartialObjectMetadata, error) {
+	contents, err := c.list(ctx, fleet.SchemeGroupVersion.WithKind("Content"))
+	if err != nil {
+		return nil, err
+	}
+	secrets, err := c.list(ctx, corev1.SchemeGroupVersion.WithKind("Secret"), client.HasLabels{content.ManagedLabel})
+	return append(contents, secrets...), err
+}
+
+func (c *Collector) list(ctx context.Context, gvk schema.GroupVersionKind, opts ...client.ListOption) ([]metav1.PartialObjectMetadata, error) {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
+	if err := c.Live.List(ctx, list, opts...); err != nil {
+		return nil, fmt.Errorf("list %s metadata: %w", gvk.Kind, err)
+	}
+	for i := range list.Items {
+		list.Items[i].SetGroupVersionKind(gvk)
+	}
+	return list.Items, nil
+}
+
+// used returns the names of all content that something leads to.
+func (c *Collector) used(ctx context.Context, stored []metav1.PartialObjectMetadata) (map[string]bool, error) {
+	deployments := &fleet.BundleDeploymentList{}
+	if err := c.Client.List(ctx, deployments, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("list deployments: %w", err)
+	}
+	bundles := &fleet.BundleList{}
+	if err := c.Client.List(ctx, bundles, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("list bundles: %w", err)
+	}
+	used := map[string]bool{}
+	for i := range deployments.Items {
+		if ref := deployments.Items[i].Spec.Content; ref != nil {
+			used[ref.Name] = true
+		}
+	}
+	for i := range bundles.Items {
+		used[bundles.Items[i].Spec.ContentsID] = true
+	}
+	for i := range stored {
+		if !used[stored[i].Name] {
+			continue
+		}
+		for chunk := range strings.SplitSeq(stored[i].Annotations[content.ChunksAnnotation], ",") {
+			used[chunk] = true
+		}
+	}
+	return used, nil
+}
+
+func (c *Collector) judge(ctx context.Context, obj *metav1.PartialObjectMetadata, used bool) error {
+	marked := obj.Annotations[content.UnusedAnnotation]
+	switch {
+	case used && marked != "":
+		return c.mark(ctx, obj, nil)
+	case used:
+		return nil
+	case marked == "":
+		return c.mark(ctx, obj, ptr.To(c.Clock.Now().UTC().Format(time.RFC3339)))
+	}
+	since, err := time.Parse(time.RFC3339, marked)
+	if err == nil && c.Clock.Since(since) < Grace {
+		return nil
+	}
+	return c.delete(ctx, obj)
+}
+
+// mark sets or removes the mark of an object.
+func (c *Collector) mark(ctx context.Context, obj *metav1.PartialObjectMetadata, since *string) error {
+	c.Store.Forget(obj.Name, obj.Namespace)
+	value := "null"
+	if since != nil {
+		value = `"` + *since + `"`
+	}
+	patch := fmt.Sprintf(`{"metadata":{"resourceVersion":%q,"annotations":{%q:%s}}}`,
+		obj.ResourceVersion, content.UnusedAnnotation, value)
+	err := c.Live.Patch(ctx, obj, client.RawPatch("application/merge-patch+json", []byte(patch)))
+	return ignoreMoved(err)
+}
+
+func (c *Collector) delete(ctx context.Context, obj *metav1.PartialObjectMetadata) error {
+	c.Store.Forget(obj.Name, obj.Namespace)
+	err := c.Live.Delete(ctx, obj, client.Preconditions{UID: &obj.UID, ResourceVersion: &obj.ResourceVersion})
+	return ignoreMoved(err)
+}
+
+// ignoreMoved drops the errors of an object that somebody else touched: the
+// next sweep judges it again.
+func ignoreMoved(err error) error {
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}

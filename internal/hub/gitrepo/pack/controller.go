@@ -1,0 +1,208 @@
+// Package pack is the controller that turns a commit into Bundles: it fetches
+// the tree, scans it, stores the source of each bundle and creates, updates
+// and deletes Bundles. It writes status.commit and the conditions Accepted,
+// Reconciling and Stalled of GitRepos.
+package pack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	"github.com/flotilla-sh/flotilla/internal/bundle"
+	"github.com/flotilla-sh/flotilla/internal/content"
+	"github.com/flotilla-sh/flotilla/internal/effect"
+	"github.com/flotilla-sh/flotilla/internal/fault"
+	"github.com/flotilla-sh/flotilla/internal/hub/access"
+	"github.com/flotilla-sh/flotilla/internal/hub/removal"
+	"github.com/flotilla-sh/flotilla/internal/hub/tenancy"
+	"github.com/flotilla-sh/flotilla/internal/reconcile"
+	"github.com/flotilla-sh/flotilla/internal/source"
+	"github.com/flotilla-sh/flotilla/internal/source/git"
+	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
+)
+
+const (
+	// fetchTimeout bounds one fetch of a repository.
+	fetchTimeout = 5 * time.Minute
+	// bundlesGone is how often a deleted GitRepo looks for its last bundles.
+	bundlesGone = 5 * time.Second
+)
+
+// Fetcher returns the tree of a commit.
+type Fetcher interface {
+	Fetch(ctx context.Context, remote git.Remote, commit string) (source.Tree, error)
+}
+
+// Controller packs.
+type Controller struct {
+	Client client.Client
+	// Live reads Secrets and what a deletion depends on, past all caches.
+	Live   client.Reader
+	Git    Fetcher
+	Store  *content.Store
+	Key    content.Key
+	Events events.EventRecorder
+	Clock  clock.PassiveClock
+}
+
+// Setup adds the controller to a manager.
+func (c *Controller) Setup(mgr ctrl.Manager) error {
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("gitrepo-pack").
+		WithOptions(controller.Options{MaxConcurrentReconciles: 4}).
+		For(&fleet.GitRepo{}, builder.WithPredicates(workToDo())).
+		Watches(&fleet.Bundle{}, handler.EnqueueRequestsFromMapFunc(repoOf),
+			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Complete(c)
+}
+
+// Reconcile makes the Bundles of one GitRepo be those of its newest commit.
+func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	repo := &fleet.GitRepo{}
+	if err := c.Client.Get(ctx, req.NamespacedName, repo); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if !repo.DeletionTimestamp.IsZero() {
+		return reconcile.Result(ctx, c.finalize(ctx, repo))
+	}
+	if controllerutil.AddFinalizer(repo, fleet.Finalizer) {
+		return reconcile.Result(ctx, c.Client.Update(ctx, repo))
+	}
+	patcher := reconcile.NewPatcher(c.Client, repo)
+	err := c.pack(ctx, repo)
+	c.report(repo, err)
+	if patchErr := patcher.Status(ctx, repo); patchErr != nil {
+		err = errors.Join(patchErr, err)
+		return reconcile.Result(ctx, patchErr)
+	}
+	return reconcile.Result(ctx, err)
+}
+
+// pack does the work for the commit that the last poll found.
+func (c *Controller) pack(ctx context.Context, repo *fleet.GitRepo) error {
+	if err := tenancy.Check(ctx, c.Client, repo.Namespace); err != nil {
+		return err
+	}
+	commit := repo.Status.PollingCommit
+	if commit == "" {
+		return nil
+	}
+	remote, err := access.Remote(ctx, c.Live, repo)
+	if err != nil {
+		return err
+	}
+	drafts, err := c.scan(ctx, repo, remote, commit)
+	if err != nil {
+		return err
+	}
+	if err := c.write(ctx, repo, commit, drafts); err != nil {
+		return err
+	}
+	repo.Status.Commit = commit
+	repo.Status.ObservedGeneration = repo.Generation
+	repo.Status.UpdateGeneration = repo.Spec.ForceSyncGeneration
+	return problems(drafts)
+}
+
+func (c *Controller) scan(ctx context.Context, repo *fleet.GitRepo, remote git.Remote, commit string) ([]bundle.Draft, error) {
+	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
+	defer cancel()
+	tree, err := c.Git.Fetch(ctx, remote, commit)
+	if err != nil {
+		return nil, err
+	}
+	return bundle.Scan(tree, scanInput(repo))
+}
+
+func scanInput(repo *fleet.GitRepo) bundle.Input {
+	spec := &repo.Spec
+	return bundle.Input{
+		RepoName:            repo.Name,
+		Paths:               spec.Paths,
+		Bundles:             spec.Bundles,
+		ServiceAccount:      spec.ServiceAccount,
+		TargetNamespace:     spec.TargetNamespace,
+		Paused:              spec.Paused,
+		KeepResources:       spec.KeepResources,
+		DeleteNamespace:     spec.DeleteNamespace,
+		CorrectDrift:        spec.CorrectDrift,
+		ForceSyncGeneration: spec.ForceSyncGeneration,
+		Labels:              repo.Labels,
+		Targets:             spec.Targets,
+	}
+}
+
+// problems joins what is wrong with single directories; their neighbours went on.
+func problems(drafts []bundle.Draft) error {
+	var lines []string
+	for _, d := range drafts {
+		if d.Err != nil {
+			lines = append(lines, d.Err.Error())
+		}
+	}
+	if len(lines) == 0 {
+		return nil
+	}
+	return fault.Stall("InvalidBundle", errors.New(strings.Join(lines, "; ")))
+}
+
+// report turns the outcome into conditions.
+func (c *Controller) report(repo *fleet.GitRepo, err error) {
+	now := c.Clock.Now()
+	set := func(condition fleet.Condition) bool {
+		return fleet.SetCondition(&repo.Status.Conditions, condition, now)
+	}
+	accepted := reconcile.Outcome(fleet.ConditionAccepted, nil)
+	if fault.ReasonOf(err, "") == fleet.ReasonPolicyViolation {
+		accepted = reconcile.Outcome(fleet.ConditionAccepted, err)
+	}
+	set(accepted)
+	set(effect.Condition(effect.OfGitRepo(&repo.Spec)))
+	stalled := fleet.Condition{Type: fleet.ConditionStalled, Status: metav1.ConditionFalse}
+	repo.Status.GitJobStatus = "Current"
+	if err != nil {
+		stalled = fleet.Condition{Type: fleet.ConditionStalled, Status: metav1.ConditionTrue,
+			Reason: fault.ReasonOf(err, fleet.ReasonError), Message: err.Error()}
+		repo.Status.GitJobStatus = "Failed"
+	}
+	if set(stalled) && err != nil {
+		c.Events.Eventf(repo, nil, "Warning", stalled.Reason, "Pack", "%s", err)
+	}
+}
+
+// finalize deletes the Bundles of a GitRepo that was deleted by itself, and
+// waits for them. Where its namespace or kind goes, nothing is removed.
+func (c *Controller) finalize(ctx context.Context, repo *fleet.GitRepo) error {
+	if !controllerutil.ContainsFinalizer(repo, fleet.Finalizer) {
+		return nil
+	}
+	deliberate, err := removal.Deliberate(ctx, c.Live, repo, "gitrepos")
+	if err != nil {
+		return err
+	}
+	if deliberate {
+		left, err := c.deleteBundles(ctx, repo, nil)
+		if err != nil {
+			return err
+		}
+		if left > 0 {
+			return fault.Wait(bundlesGone, "Removing", fmt.Errorf("%d bundles are being removed from their clusters", left))
+		}
+	}
+	controllerutil.RemoveFinalizer(repo, fleet.Finalizer)
+	return client.IgnoreNotFound(c.Client.Update(ctx, repo))
+}

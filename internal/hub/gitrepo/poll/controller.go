@@ -1,0 +1,119 @@
+// Package poll is the controller that asks Git servers for new commits. It
+// writes status.pollingCommit and the GitPolling condition of GitRepos.
+package poll
+
+import (
+	"context"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/flotilla-sh/flotilla/internal/fault"
+	"github.com/flotilla-sh/flotilla/internal/hub/access"
+	"github.com/flotilla-sh/flotilla/internal/reconcile"
+	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
+)
+
+// DefaultInterval is how often a repository is asked where the GitRepo does
+// not say.
+const DefaultInterval = 15 * time.Second
+
+// never is the interval of a GitRepo that is not polled: it is asked once, when
+// the hub starts or the spec changes.
+const never = 10000 * time.Hour
+
+// Controller polls.
+type Controller struct {
+	Client client.Client
+	// Live reads Secrets, which no cache holds.
+	Live   client.Reader
+	Events events.EventRecorder
+	Clock  clock.PassiveClock
+
+	poller *Poller
+	// polling is the context that polls live in; they outlive a reconcile.
+	polling context.Context
+}
+
+// Setup adds the controller to a manager; polls end with ctx.
+func (c *Controller) Setup(ctx context.Context, mgr ctrl.Manager) error {
+	answers := make(chan event.GenericEvent, 1024)
+	c.polling = ctx
+	c.poller = NewPoller(func(repo types.NamespacedName) {
+		answers <- event.GenericEvent{Object: &fleet.GitRepo{ObjectMeta: metav1.ObjectMeta{Namespace: repo.Namespace, Name: repo.Name}}}
+	})
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("gitrepo-poll").
+		For(&fleet.GitRepo{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		WatchesRawSource(source.Channel(answers, &handler.EnqueueRequestForObject{})).
+		Complete(c)
+}
+
+// Reconcile takes part in the poll of one GitRepo and writes down its answer.
+func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	repo := &fleet.GitRepo{}
+	if err := c.Client.Get(ctx, req.NamespacedName, repo); err != nil {
+		c.poller.Drop(req.NamespacedName)
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if !repo.DeletionTimestamp.IsZero() {
+		c.poller.Drop(req.NamespacedName)
+		return ctrl.Result{}, nil
+	}
+	patcher := reconcile.NewPatcher(c.Client, repo)
+	err := c.poll(ctx, repo)
+	if patchErr := patcher.Status(ctx, repo); patchErr != nil {
+		return reconcile.Result(ctx, patchErr)
+	}
+	return reconcile.Result(ctx, err)
+}
+
+// poll writes the last answer into the status. An error is returned only where
+// looking again is up to the work queue; the poller retries its own.
+func (c *Controller) poll(ctx context.Context, repo *fleet.GitRepo) error {
+	remote, err := access.Remote(ctx, c.Live, repo)
+	if err != nil {
+		c.poller.Drop(client.ObjectKeyFromObject(repo))
+		c.report(repo, err)
+		return err
+	}
+	result, ok := c.poller.Watch(c.polling, client.ObjectKeyFromObject(repo), remote, interval(repo))
+	if !ok {
+		return nil
+	}
+	c.report(repo, result.Err)
+	if result.Commit != "" && result.Commit != repo.Status.PollingCommit {
+		repo.Status.PollingCommit = result.Commit
+		c.Events.Eventf(repo, nil, "Normal", "GotNewCommit", "Poll", "new commit %s", result.Commit)
+	}
+	// The Secret may be mended meanwhile: read it again.
+	return fault.Wait(interval(repo), "GitPolling", result.Err)
+}
+
+func (c *Controller) report(repo *fleet.GitRepo, err error) {
+	condition := reconcile.Outcome(fleet.ConditionGitPolling, err)
+	changed := fleet.SetCondition(&repo.Status.Conditions, condition, c.Clock.Now())
+	if changed && err != nil {
+		c.Events.Eventf(repo, nil, "Warning", "FailedToCheckCommit", "Poll", "%s", err)
+	}
+}
+
+func interval(repo *fleet.GitRepo) time.Duration {
+	if repo.Spec.DisablePolling {
+		return never
+	}
+	if repo.Spec.PollingInterval == nil || repo.Spec.PollingInterval.Duration <= 0 {
+		return DefaultInterval
+	}
+	return repo.Spec.PollingInterval.Duration
+}

@@ -1,0 +1,178 @@
+package poll
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flotilla-sh/flotilla/internal/source/git"
+)
+
+const (
+	// resolveTimeout bounds one question to a Git server.
+	resolveTimeout = 30 * time.Second
+	// maxBackoff is how many intervals a server that keeps failing is left alone.
+	maxBackoff = 20
+)
+
+// Result is the answer of the last poll.
+type Result struct {
+	// Commit is the newest commit that a poll found, also when the last one
+	// failed.
+	Commit string
+	// Err is why the last poll failed.
+	Err error
+}
+
+// Poller asks Git servers for their newest commits: one poll for each distinct
+// URL, ref, credential and TLS setting, however many GitRepos share it.
+type Poller struct {
+	resolve func(context.Context, git.Remote) (string, error)
+	notify  func(types.NamespacedName)
+
+	mu    sync.Mutex
+	polls map[string]*poll
+	// identity is the poll that each GitRepo takes part in.
+	identity map[types.NamespacedName]string
+}
+
+// poll is one loop and the GitRepos that wait for its answers.
+type poll struct {
+	remote    git.Remote
+	intervals map[types.NamespacedName]time.Duration
+	result    Result
+	asked     bool
+	cancel    context.CancelFunc
+}
+
+// NewPoller returns a Poller that calls notify when an answer changed.
+func NewPoller(notify func(types.NamespacedName)) *Poller {
+	return &Poller{
+		resolve:  git.Resolve,
+		notify:   notify,
+		polls:    map[string]*poll{},
+		identity: map[types.NamespacedName]string{},
+	}
+}
+
+// Watch lets a GitRepo take part in the poll of its remote until ctx ends or
+// Drop is called, and returns the last answer. ok is false while there is none.
+func (p *Poller) Watch(ctx context.Context, repo types.NamespacedName, remote git.Remote, interval time.Duration) (r Result, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	id := git.Identity(remote)
+	if old := p.identity[repo]; old != "" && old != id {
+		p.leave(repo, old)
+	}
+	p.identity[repo] = id
+	current := p.polls[id]
+	if current == nil {
+		current = p.begin(ctx, id, remote)
+	}
+	current.intervals[repo] = interval
+	return current.result, current.asked
+}
+
+// Drop ends a GitRepo's part in its poll.
+func (p *Poller) Drop(repo types.NamespacedName) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if id := p.identity[repo]; id != "" {
+		p.leave(repo, id)
+	}
+}
+
+func (p *Poller) leave(repo types.NamespacedName, id string) {
+	delete(p.identity, repo)
+	current := p.polls[id]
+	delete(current.intervals, repo)
+	if len(current.intervals) == 0 {
+		current.cancel()
+		delete(p.polls, id)
+	}
+}
+
+func (p *Poller) begin(ctx context.Context, id string, remote git.Remote) *poll {
+	ctx, cancel := context.WithCancel(ctx)
+	current := &poll{remote: remote, intervals: map[types.NamespacedName]time.Duration{}, cancel: cancel}
+	p.polls[id] = current
+	go p.loop(ctx, current)
+	return current
+}
+
+func (p *Poller) loop(ctx context.Context, current *poll) {
+	failures := 0
+	for {
+		commit, err := p.ask(ctx, current.remote)
+		if ctx.Err() != nil {
+			return
+		}
+		if err == nil {
+			failures = 0
+		} else {
+			failures++
+		}
+		p.answer(current, commit, err)
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(delay(p.interval(current), failures)):
+		}
+	}
+}
+
+func (p *Poller) ask(ctx context.Context, remote git.Remote) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, resolveTimeout)
+	defer cancel()
+	return p.resolve(ctx, remote)
+}
+
+// answer keeps a result and tells those who wait where it says something new.
+func (p *Poller) answer(current *poll, commit string, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	next := Result{Commit: commit, Err: err}
+	if err != nil {
+		next.Commit = current.result.Commit
+	}
+	news := !current.asked || next.Commit != current.result.Commit || text(next.Err) != text(current.result.Err)
+	current.asked, current.result = true, next
+	if !news {
+		return
+	}
+	for repo := range current.intervals {
+		p.notify(repo)
+	}
+}
+
+// interval is the shortest that a GitRepo of this poll asks for.
+func (p *Poller) interval(current *poll) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	shortest := time.Duration(0)
+	for _, d := range current.intervals {
+		if shortest == 0 || d < shortest {
+			shortest = d
+		}
+	}
+	return shortest
+}
+
+// delay adds up to a tenth of jitter, and doubles with each failure.
+func delay(interval time.Duration, failures int) time.Duration {
+	d := interval
+	for range failures {
+		d = min(2*d, maxBackoff*interval)
+	}
+	return d + rand.N(d/10+1)
+}
+
+func text(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}

@@ -1,0 +1,199 @@
+// Package hub runs the controllers of the management cluster.
+package hub
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/flotilla-sh/flotilla/internal/content"
+	"github.com/flotilla-sh/flotilla/internal/hub/bundle/deploy"
+	"github.com/flotilla-sh/flotilla/internal/hub/capabilities"
+	"github.com/flotilla-sh/flotilla/internal/hub/cluster/lease"
+	"github.com/flotilla-sh/flotilla/internal/hub/cluster/register"
+	"github.com/flotilla-sh/flotilla/internal/hub/content/gc"
+	"github.com/flotilla-sh/flotilla/internal/hub/gitrepo/pack"
+	"github.com/flotilla-sh/flotilla/internal/hub/gitrepo/poll"
+	"github.com/flotilla-sh/flotilla/internal/hub/guard"
+	"github.com/flotilla-sh/flotilla/internal/hub/summary"
+	"github.com/flotilla-sh/flotilla/internal/pipeline"
+	"github.com/flotilla-sh/flotilla/internal/render"
+	"github.com/flotilla-sh/flotilla/internal/source/git"
+	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
+)
+
+const (
+	// keySecret holds the key from which names of content are made.
+	keySecret = "flotilla-hub-key"
+	// renderRoom is the memory for results of renders.
+	renderRoom = 64 << 20
+)
+
+// Options are what a hub is started with.
+type Options struct {
+	// Config reaches the hub's API server.
+	Config *rest.Config
+	// Namespace is where the hub keeps what is its own.
+	Namespace string
+	// CacheDir holds clones; it may be lost at any time.
+	CacheDir string
+	// Identity tells this hub from another; see guard.Guard.
+	Identity string
+	// Renderer renders; it must be safe for concurrent use.
+	Renderer render.Renderer
+	// MetricsAddress serves Prometheus metrics; "0" turns them off.
+	MetricsAddress string
+}
+
+// Scheme holds every kind that the hub reads or writes.
+func Scheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	if err := clientgoscheme.AddToScheme(scheme); err != nil {
+		return nil, err
+	}
+	return scheme, fleet.AddToScheme(scheme)
+}
+
+// Run runs the hub until ctx ends or another hub takes over.
+func Run(ctx context.Context, o Options) error {
+	scheme, err := Scheme()
+	if err != nil {
+		return err
+	}
+	o.Config.QPS = -1 // the API server's own fairness is the limit
+	live, err := client.New(o.Config, client.Options{Scheme: scheme})
+	if err != nil {
+		return fmt.Errorf("reach the hub's API server: %w", err)
+	}
+	g := &guard.Guard{Client: live, Namespace: o.Namespace, Identity: o.Identity, Clock: clock.RealClock{}}
+	if err := g.Acquire(ctx); err != nil {
+		return err
+	}
+	key, err := contentKey(ctx, live, o.Namespace)
+	if err != nil {
+		return err
+	}
+	mgr, err := newManager(o, scheme)
+	if err != nil {
+		return err
+	}
+	if err := wire(ctx, mgr, wiring{options: o, live: live, guard: g, key: key}); err != nil {
+		return err
+	}
+	return mgr.Start(ctx)
+}
+
+func newManager(o Options, scheme *runtime.Scheme) (manager.Manager, error) {
+	managed := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{fleet.ManagedLabel: "true"})}
+	return ctrl.NewManager(o.Config, ctrl.Options{
+		Scheme:  scheme,
+		Metrics: server.Options{BindAddress: o.MetricsAddress},
+		// Names of controllers are unique to a process, not to a test's.
+		Controller:              config.Controller{SkipNameValidation: ptr.To(true)},
+		GracefulShutdownTimeout: ptr.To(5 * time.Second),
+		Client: client.Options{Cache: &client.CacheOptions{
+			DisableFor: []client.Object{&corev1.Secret{}, &fleet.Content{}},
+		}},
+		Cache: cache.Options{
+			DefaultTransform: dropUnread,
+			ByObject: map[client.Object]cache.ByObject{
+				&corev1.ConfigMap{}:       managed,
+				&coordinationv1.Lease{}:   managed,
+				&fleet.BundleDeployment{}: {},
+			},
+		},
+	})
+}
+
+// dropUnread takes out of cached objects what no controller reads.
+func dropUnread(obj any) (any, error) {
+	if o, ok := obj.(client.Object); ok {
+		o.SetManagedFields(nil)
+	}
+	return obj, nil
+}
+
+// wiring is what the controllers are made from.
+type wiring struct {
+	options Options
+	live    client.Client
+	guard   *guard.Guard
+	key     content.Key
+}
+
+// wire adds all controllers: the table of contents of the hub.
+func wire(ctx context.Context, mgr manager.Manager, w wiring) error {
+	clones, err := git.NewCache(filepath.Join(w.options.CacheDir, "git"))
+	if err != nil {
+		return err
+	}
+	var (
+		c      = mgr.GetClient()
+		now    = clock.RealClock{}
+		store  = content.NewStore(c)
+		stages = &pipeline.Stages{Renderer: render.NewMemo(w.options.Renderer, renderRoom), Key: w.key}
+		events = mgr.GetEventRecorder("flotilla-hub")
+	)
+	setups := []error{
+		mgr.Add(manager.RunnableFunc(w.guard.Run)),
+		(&poll.Controller{Client: c, Live: w.live, Events: events, Clock: now}).Setup(ctx, mgr),
+		(&pack.Controller{Client: c, Live: w.live, Git: clones, Store: store, Key: w.key, Events: events, Clock: now}).Setup(mgr),
+		(&deploy.Controller{Client: c, Live: w.live, Stages: stages, Store: store,
+			Capabilities: capabilities.NewReader(c), Events: events, Clock: now}).Setup(ctx, mgr),
+		(&register.Controller{Client: c, Live: w.live, Clock: now}).Setup(mgr),
+		(&lease.Controller{Contact: w.guard, Client: c, Events: events, Clock: now}).Setup(mgr),
+		(&summary.Controller{Client: c, Clock: now}).Setup(mgr),
+		mgr.Add(&gc.Collector{Client: c, Live: w.live, Store: store, Clock: now}),
+	}
+	for _, err := range setups {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// contentKey returns the hub's key, which the first hub makes.
+func contentKey(ctx context.Context, live client.Client, namespace string) (content.Key, error) {
+	secret := &corev1.Secret{}
+	name := client.ObjectKey{Namespace: namespace, Name: keySecret}
+	err := live.Get(ctx, name, secret)
+	if err == nil {
+		return secret.Data["key"], nil
+	}
+	if !apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("read the secret %s: %w", name, err)
+	}
+	key := make([]byte, 32)
+	if _, err := rand.Read(key); err != nil {
+		return nil, err
+	}
+	secret = &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: keySecret},
+		Immutable:  ptr.To(true),
+		Data:       map[string][]byte{"key": key},
+	}
+	if err := live.Create(ctx, secret); err != nil {
+		return nil, fmt.Errorf("create the secret %s: %w", name, err)
+	}
+	return key, nil
+}

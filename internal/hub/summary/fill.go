@@ -1,0 +1,64 @@
+package summary
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
+)
+
+// fill puts what the board knows into an object's status. It touches only the
+// fields that this controller owns.
+func (c *Controller) fill(name types.NamespacedName, obj client.Object) {
+	now := c.Clock.Now()
+	switch o := obj.(type) {
+	case *fleet.Bundle:
+		r := c.board.Bundle(name)
+		o.Status.Summary, o.Status.Display = r.Summary, r.Display
+		o.Status.Unavailable = r.Summary.DesiredReady - r.Summary.Ready
+		fleet.SetCondition(&o.Status.Conditions, r.Ready, now)
+	case *fleet.Cluster:
+		r := c.board.Cluster(name)
+		o.Status.Summary, o.Status.Display, o.Status.ResourceCounts = r.Summary, r.Display, r.ResourceCounts
+		o.Status.ReadyGitRepos, o.Status.DesiredReadyGitRepos = r.ReadyGitRepos, r.DesiredReadyGitRepos
+		fleet.SetCondition(&o.Status.Conditions, r.Ready, now)
+	case *fleet.ClusterGroup:
+		r := c.board.ClusterGroup(name)
+		o.Status.ClusterCount, o.Status.NonReadyClusterCount = r.ClusterCount, r.NonReadyClusterCount
+		o.Status.NonReadyClusters = r.NonReadyClusters
+		o.Status.Summary, o.Status.Display, o.Status.ResourceCounts = r.Summary, r.Display, r.ResourceCounts
+		fleet.SetCondition(&o.Status.Conditions, r.Ready, now)
+	case *fleet.GitRepo:
+		r := c.board.GitRepo(name, o.Status.GitJobStatus)
+		o.Status.ReadyClusters, o.Status.DesiredReadyClusters = r.ReadyClusters, r.DesiredReadyClusters
+		o.Status.Summary, o.Status.Display, o.Status.ResourceCounts = r.Summary, r.Display, r.ResourceCounts
+		o.Status.Resources = r.Resources
+		ready := readyOf(o, r.Ready)
+		o.Status.Display.Message, o.Status.Display.Error = ready.Message, o.Status.Display.Error || ready.Reason == fleet.ReasonError
+		fleet.SetCondition(&o.Status.Conditions, ready, now)
+	}
+}
+
+// readyOf is the Ready condition of a GitRepo: what stands in the way of its
+// newest commit goes before what its deployments say.
+func readyOf(repo *fleet.GitRepo, deployed fleet.Condition) fleet.Condition {
+	for _, blocking := range []struct {
+		conditionType string
+		bad           metav1.ConditionStatus
+	}{
+		{fleet.ConditionAccepted, metav1.ConditionFalse},
+		{fleet.ConditionGitPolling, metav1.ConditionFalse},
+		{fleet.ConditionStalled, metav1.ConditionTrue},
+	} {
+		c := fleet.FindCondition(repo.Status.Conditions, blocking.conditionType)
+		if c != nil && c.Status == blocking.bad {
+			return fleet.Condition{Type: fleet.ConditionReady, Status: metav1.ConditionFalse, Reason: c.Reason, Message: c.Message}
+		}
+	}
+	if repo.Status.PollingCommit == "" || repo.Status.Commit == "" {
+		return fleet.Condition{Type: fleet.ConditionReady, Status: metav1.ConditionUnknown, Reason: "WaitingForCommit",
+			Message: "the repository has not been read yet"}
+	}
+	return deployed
+}

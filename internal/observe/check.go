@@ -1,0 +1,129 @@
+package observe
+
+import (
+	"context"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/flotilla-sh/flotilla/internal/apply"
+	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
+)
+
+// Finding is how one object was found.
+type Finding struct {
+	Ref apply.Ref
+	UID string
+	// Health is whether it is ready.
+	Health Health
+	// Drift is how it differs from what was applied; nil where it does not.
+	Drift *fleet.ModifiedStatus
+	// Seen is the state in which it was found.
+	Seen Seen
+}
+
+// Checker reads objects and finds out how they are.
+type Checker struct {
+	client *apply.Client
+}
+
+// NewChecker returns a checker that reads through c.
+func NewChecker(c *apply.Client) *Checker { return &Checker{client: c} }
+
+// Health reads an object for its state only.
+func (c *Checker) Health(ctx context.Context, ref apply.Ref, owner apply.Owner, rules Rules) (Finding, error) {
+	live, err := c.client.Get(ctx, ref)
+	if err != nil {
+		return Finding{}, err
+	}
+	return found(ref, live, owner, rules), nil
+}
+
+// Drift reads an object and compares it with what the apply of desired would
+// make of it.
+func (c *Checker) Drift(ctx context.Context, desired *unstructured.Unstructured, owner apply.Owner, rules Rules) (Finding, error) {
+	ref := apply.RefOf(desired)
+	live, err := c.client.Get(ctx, ref)
+	if apierrors.IsNotFound(err) || apply.IsNoKind(err) {
+		return missing(ref, rules), nil
+	}
+	if err != nil {
+		return Finding{}, err
+	}
+	finding := found(ref, live, owner, rules)
+	if other := live.GetAnnotations()[fleet.BundleAnnotation]; other != "" && other != owner.Bundle {
+		finding.Drift = modified(ref)
+		finding.Drift.Create, finding.Drift.Exist = true, true
+		return finding, nil
+	}
+	if live.GetDeletionTimestamp() != nil {
+		return finding, nil
+	}
+	wanted, err := c.client.DryRun(ctx, desired, owner.Manager)
+	if err != nil {
+		return Finding{}, err
+	}
+	finding.Drift, err = drift(ref, wanted, live, driftContext{owner: owner, rules: rules})
+	return finding, err
+}
+
+func found(ref apply.Ref, live *unstructured.Unstructured, owner apply.Owner, rules Rules) Finding {
+	meta := metav1.ObjectMeta{
+		UID: live.GetUID(), ResourceVersion: live.GetResourceVersion(), Generation: live.GetGeneration(),
+		ManagedFields: live.GetManagedFields(),
+	}
+	return Finding{
+		Ref: ref, UID: string(live.GetUID()),
+		Health: HealthOf(live, rules.Conditions),
+		Seen:   SeenOf(&meta, owner.Manager),
+	}
+}
+
+func missing(ref apply.Ref, rules Rules) Finding {
+	if rules.mayBeMissing(ref) {
+		return Finding{Ref: ref, Health: Health{Ready: true}}
+	}
+	m := modified(ref)
+	m.Create = true
+	return Finding{Ref: ref, Drift: m, Health: Health{Message: "is missing"}}
+}
+
+func modified(ref apply.Ref) *fleet.ModifiedStatus {
+	return &fleet.ModifiedStatus{Kind: ref.Kind, APIVersion: ref.APIVersion(), Namespace: ref.Namespace, Name: ref.Name}
+}
+
+// driftContext is what a comparison depends on besides the two objects.
+type driftContext struct {
+	owner apply.Owner
+	rules Rules
+}
+
+func drift(ref apply.Ref, wanted, live *unstructured.Unstructured, dc driftContext) (*fleet.ModifiedStatus, error) {
+	by := writers(wanted.GetManagedFields(), live.GetManagedFields(), dc.owner.Manager)
+	ceded := replicasCeded(live.GetManagedFields())
+	if err := masked(wanted, live); err != nil {
+		return nil, err
+	}
+	w, l := compared(wanted), compared(live)
+	fields := dc.rules.keep(ref, differences(w, l))
+	if ceded {
+		fields = slices.DeleteFunc(fields, func(f field) bool { return f.pointer == "/spec/replicas" })
+	}
+	if len(fields) == 0 {
+		return nil, nil //nolint:nilnil // no difference is no drift
+	}
+	m := modified(ref)
+	m.Fields, m.By, m.Patch = reported(fields), by, patchOf(w, l)
+	return m, nil
+}
+
+// Wanted is what a deployment should have on the cluster.
+type Wanted struct {
+	Owner apply.Owner
+	Rules Rules
+	// Object finds an object as it was applied. Only a call decodes the
+	// content.
+	Object func(apply.Ref) (*unstructured.Unstructured, bool, error)
+}

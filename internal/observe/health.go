@@ -1,0 +1,75 @@
+package observe
+
+import (
+	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// Health is whether an object is ready.
+type Health struct {
+	// Ready is true where nothing is to be waited for.
+	Ready bool
+	// Failed is true where waiting will not help.
+	Failed bool
+	// Message says what is being waited for, or what failed.
+	Message string
+}
+
+// HealthOf judges a live object. Conditions that equal one of ignored, in all
+// of its keys, are left out of account.
+func HealthOf(live *unstructured.Unstructured, ignored []map[string]string) Health {
+	if len(ignored) > 0 {
+		live = withoutConditions(live, ignored)
+	}
+	result, err := status.Compute(live)
+	if err != nil {
+		return Health{Failed: true, Message: "its status cannot be read: " + err.Error()}
+	}
+	switch result.Status {
+	case status.CurrentStatus:
+		return Health{Ready: true}
+	case status.FailedStatus:
+		return Health{Failed: true, Message: result.Message}
+	case status.TerminatingStatus:
+		return Health{Message: "is being deleted"}
+	default:
+		return Health{Message: result.Message}
+	}
+}
+
+func withoutConditions(live *unstructured.Unstructured, ignored []map[string]string) *unstructured.Unstructured {
+	conditions, found, err := unstructured.NestedSlice(live.Object, "status", "conditions")
+	if !found || err != nil {
+		return live
+	}
+	var kept []any
+	for _, c := range conditions {
+		condition, _ := c.(map[string]any)
+		if !matchesAny(condition, ignored) {
+			kept = append(kept, c)
+		}
+	}
+	live = live.DeepCopy()
+	if err := unstructured.SetNestedSlice(live.Object, kept, "status", "conditions"); err != nil {
+		return live
+	}
+	return live
+}
+
+func matchesAny(condition map[string]any, ignored []map[string]string) bool {
+	for _, want := range ignored {
+		if len(want) > 0 && matches(condition, want) {
+			return true
+		}
+	}
+	return false
+}
+
+func matches(condition map[string]any, want map[string]string) bool {
+	for key, value := range want {
+		if got, _ := condition[key].(string); got != value {
+			return false
+		}
+	}
+	return true
+}

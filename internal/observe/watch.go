@@ -1,0 +1,140 @@
+package observe
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/flotilla-sh/flotilla/internal/apply"
+	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
+)
+
+// Watcher keeps one metadata watch for each kind that deployments have on the
+// cluster, and tells a Tracker what it sees. It keeps no objects.
+type Watcher struct {
+	kinds    *apply.Kinds
+	metadata metadata.Interface
+	tracker  *Tracker
+
+	mu      sync.Mutex
+	running map[apply.Ref]context.CancelFunc
+}
+
+// NewWatcher returns a watcher without watches.
+func NewWatcher(c *apply.Client, t *Tracker) *Watcher {
+	return &Watcher{kinds: c.Kinds, metadata: c.Metadata, tracker: t, running: map[apply.Ref]context.CancelFunc{}}
+}
+
+// Sync starts watches for kinds that are tracked now, and ends those of kinds
+// that are tracked no more. Watches end with ctx.
+func (w *Watcher) Sync(ctx context.Context) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	wanted := w.tracker.Kinds()
+	for kind, stop := range w.running {
+		if !wanted[kind] {
+			stop()
+			delete(w.running, kind)
+		}
+	}
+	for kind := range wanted {
+		if w.running[kind] != nil {
+			continue
+		}
+		served, err := w.kinds.Lookup(ctx, kind.GVK())
+		if err != nil {
+			logr.FromContextOrDiscard(ctx).V(1).Info("a kind is not watched", "kind", kind.Kind, "why", err.Error())
+			continue
+		}
+		watching, stop := context.WithCancel(ctx)
+		w.running[kind] = stop
+		go w.run(watching, kind, w.metadata.Resource(served.Resource))
+	}
+	return ctx.Err()
+}
+
+func (w *Watcher) run(ctx context.Context, kind apply.Ref, resource metadata.Getter) {
+	selected := func(o *metav1.ListOptions) { o.LabelSelector = fleet.DeploymentLabel }
+	lw := &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			selected(&o)
+			return resource.List(ctx, o)
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			selected(&o)
+			return resource.Watch(ctx, o)
+		},
+	}
+	sink := &sink{kind: kind, tracker: w.tracker}
+	reflector := cache.NewReflectorWithOptions(lw, &metav1.PartialObjectMetadata{}, sink,
+		cache.ReflectorOptions{Name: "objects", TypeDescription: kind.Kind, MinWatchTimeout: 5 * time.Minute})
+	reflector.RunWithContext(ctx)
+}
+
+// sink passes what a reflector sees on to the tracker and keeps nothing.
+type sink struct {
+	kind    apply.Ref
+	tracker *Tracker
+}
+
+func (s *sink) see(obj any, gone bool) {
+	meta, ok := obj.(*metav1.PartialObjectMetadata)
+	if !ok {
+		return
+	}
+	seen := &meta.ObjectMeta
+	if gone {
+		seen = nil
+	}
+	s.tracker.See(meta.Labels[fleet.DeploymentLabel], s.ref(meta), seen)
+}
+
+func (s *sink) ref(meta *metav1.PartialObjectMetadata) apply.Ref {
+	ref := s.kind
+	ref.Namespace, ref.Name = meta.Namespace, meta.Name
+	return ref
+}
+
+// Add takes in a new object.
+func (s *sink) Add(obj any) error {
+	s.see(obj, false)
+	return nil
+}
+
+// Update takes in a changed object.
+func (s *sink) Update(obj any) error {
+	s.see(obj, false)
+	return nil
+}
+
+// Delete takes in that an object is gone, or has lost its label.
+func (s *sink) Delete(obj any) error {
+	if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+		obj = gone.Obj
+	}
+	s.see(obj, true)
+	return nil
+}
+
+// Replace takes in a new list; what is not on it is gone.
+func (s *sink) Replace(list []any, _ string) error {
+	have := make(map[apply.Ref]bool, len(list))
+	for _, obj := range list {
+		if meta, ok := obj.(*metav1.PartialObjectMetadata); ok {
+			have[s.ref(meta).Identity()] = true
+			s.see(obj, false)
+		}
+	}
+	s.tracker.gone(s.kind, have)
+	return nil
+}
+
+// Resync does nothing.
+func (s *sink) Resync() error { return nil }

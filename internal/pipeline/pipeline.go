@@ -1,0 +1,233 @@
+// Package pipeline is the hub's line of stages on one page: a bundle meets
+// clusters, its options are merged and templated for each, what they make
+// different is rendered once, and the result is named by its digest. The
+// controllers, the command line and the tests use it alike.
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/flotilla-sh/flotilla/internal/content"
+	"github.com/flotilla-sh/flotilla/internal/deployment"
+	"github.com/flotilla-sh/flotilla/internal/effect"
+	"github.com/flotilla-sh/flotilla/internal/fault"
+	"github.com/flotilla-sh/flotilla/internal/render"
+	"github.com/flotilla-sh/flotilla/internal/source"
+	"github.com/flotilla-sh/flotilla/internal/target"
+	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
+)
+
+// concurrency bounds the renders of one bundle that are asked for at once; the
+// renderer has a bound of its own.
+const concurrency = 8
+
+// Reasons of errors that hold a cluster back.
+const (
+	ReasonNeedsCluster = "NeedsCluster"
+	ReasonHeld         = "Held"
+	ReasonNotReported  = "NotReported"
+)
+
+// notReported is how soon a cluster that has not reported is looked at again;
+// its report is also an event.
+const notReported = time.Minute
+
+// Stages is the line of stages.
+type Stages struct {
+	// Renderer renders; one with a memory makes equal inputs cost one render.
+	Renderer render.Renderer
+	// Key names content.
+	Key content.Key
+}
+
+// Cluster is a cluster and what it offers to renders.
+type Cluster struct {
+	target.Cluster
+	Capabilities render.Capabilities
+}
+
+// Remembered is what a cluster's deployment says of its last render.
+type Remembered struct {
+	Input   string
+	Asked   []string
+	Content fleet.ContentRef
+}
+
+// Input is a bundle, its files and the clusters that it might go to.
+type Input struct {
+	Bundle target.Bundle
+	Files  []source.File
+	// SourceDigest is the digest of Files.
+	SourceDigest string
+	// Commit the files are of.
+	Commit   string
+	Clusters []Cluster
+	// Remembered are earlier renders by deployment namespace. One whose input
+	// is unchanged is not rendered again.
+	Remembered map[string]Remembered
+}
+
+// Outcome is what one cluster should run.
+type Outcome struct {
+	// Desired goes into the deployment plan.
+	Desired deployment.Desired
+	// Encoded must be stored before the deployment is written; nil where an
+	// earlier render is still good.
+	Encoded *content.Encoded
+	// Result is the render; nil where it was remembered or failed.
+	Result *render.Result
+	// Err is why this cluster is held back.
+	Err error
+}
+
+// Run takes a bundle through all stages. The outcomes are in the order of the
+// clusters that the bundle targets.
+func (s *Stages) Run(ctx context.Context, in Input) ([]Outcome, error) {
+	matcher, err := target.NewMatcher(in.Bundle)
+	if err != nil {
+		return nil, err
+	}
+	clusters := make([]target.Cluster, len(in.Clusters))
+	offers := make(map[string]render.Capabilities, len(in.Clusters))
+	for i := range in.Clusters {
+		clusters[i] = in.Clusters[i].Cluster
+		offers[clusters[i].ID()] = in.Clusters[i].Capabilities
+	}
+	assignments := matcher.Assign(clusters)
+	run := &run{stages: s, in: &in, encoded: map[*render.Result]*encoding{}}
+	outcomes := make([]Outcome, len(assignments))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(concurrency)
+	for i := range assignments {
+		group.Go(func() error {
+			a := &assignments[i]
+			outcomes[i] = run.one(ctx, a, offers[a.Cluster.ID()])
+			return ctx.Err()
+		})
+	}
+	return outcomes, group.Wait()
+}
+
+// run is the state of one Run.
+type run struct {
+	stages *Stages
+	in     *Input
+
+	mu      sync.Mutex
+	encoded map[*render.Result]*encoding
+}
+
+// encoding is the encoding of one render result, made once.
+type encoding struct {
+	once  sync.Once
+	value content.Encoded
+	err   error
+}
+
+func (r *run) one(ctx context.Context, a *target.Assignment, offers render.Capabilities) Outcome {
+	out := Outcome{Desired: deployment.Desired{
+		Namespace: a.Cluster.DeploymentNamespace, Cluster: a.Cluster.Name, ClusterNamespace: a.Cluster.Namespace,
+		Paused: a.Paused,
+	}}
+	err := a.Err
+	if err == nil {
+		out.Desired.Options = *a.Options
+		err = r.fill(ctx, &out, offers)
+	}
+	if err != nil {
+		out.Err, out.Desired.Held = fmt.Errorf("cluster %s: %w", a.Cluster.ID(), err), true
+	}
+	return out
+}
+
+// fill renders for one cluster, or finds that nothing changed.
+func (r *run) fill(ctx context.Context, out *Outcome, offers render.Capabilities) error {
+	desired := &out.Desired
+	if why := effect.Holds(&desired.Options); why != "" {
+		return fault.Stall(ReasonHeld, errors.New(why))
+	}
+	if offers.KubeVersion == "" {
+		return fault.Wait(notReported, ReasonNotReported, errors.New(
+			"its agent has not told yet what the cluster offers: is it running, and does it reach the hub?"))
+	}
+	req := render.Request{
+		Files: r.in.Files, SourceDigest: r.in.SourceDigest, Bundle: r.in.Bundle.Name, Commit: r.in.Commit,
+		Options: desired.Options, Capabilities: offers,
+	}
+	if r.remembered(&req, desired) {
+		return nil
+	}
+	result, err := r.stages.Renderer.Render(ctx, req)
+	if err != nil {
+		return err
+	}
+	if result.NeedsCluster != "" {
+		return fault.Stall(ReasonNeedsCluster, fmt.Errorf(
+			"this bundle can only be rendered on the cluster itself, which is not built yet: %s", result.NeedsCluster))
+	}
+	encoded, err := r.encode(result)
+	if err != nil {
+		return err
+	}
+	out.Result, out.Encoded = result, encoded
+	desired.Content = fleet.ContentRef{Digest: encoded.Root.Digest, Name: encoded.Root.Name}
+	desired.RenderAsked = result.Asked
+	desired.RenderInput, err = render.InputDigest(&req, result.Asked)
+	return err
+}
+
+func (r *run) remembered(req *render.Request, desired *deployment.Desired) bool {
+	last, ok := r.in.Remembered[desired.Namespace]
+	if !ok || last.Input == "" {
+		return false
+	}
+	input, err := render.InputDigest(req, last.Asked)
+	if err != nil || input != last.Input {
+		return false
+	}
+	desired.Content, desired.RenderInput, desired.RenderAsked = last.Content, last.Input, last.Asked
+	return true
+}
+
+func (r *run) encode(result *render.Result) (*content.Encoded, error) {
+	r.mu.Lock()
+	e := r.encoded[result]
+	if e == nil {
+		e = &encoding{}
+		r.encoded[result] = e
+	}
+	r.mu.Unlock()
+	e.once.Do(func() { e.value, e.err = content.EncodeObjects(r.stages.Key, result.Objects) })
+	return &e.value, e.err
+}
+
+// Errors joins the errors of outcomes for a person to read;
+// no more than a few are told.
+func Errors(outcomes []Outcome) (err error, held int) {
+	const most = 5
+	var lines []string
+	for _, o := range outcomes {
+		if o.Err == nil {
+			continue
+		}
+		held++
+		if held <= most {
+			lines = append(lines, o.Err.Error())
+		}
+		err = o.Err
+	}
+	if held > most {
+		lines = append(lines, fmt.Sprintf("and %d more clusters", held-most))
+	}
+	if held == 0 {
+		return nil, 0
+	}
+	return fault.Stall(fault.ReasonOf(err, "RenderFailed"), errors.New(strings.Join(lines, "; "))), held
+}

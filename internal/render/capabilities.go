@@ -1,0 +1,139 @@
+package render
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/flotilla-sh/flotilla/internal/digest"
+	"github.com/flotilla-sh/flotilla/internal/render/helm"
+)
+
+// The questions that a render may ask about a cluster. Everything else is the
+// name of an API.
+const (
+	askVersion    = "kubeVersion"
+	askMajor      = "kubeVersion.major"
+	askMinor      = "kubeVersion.minor"
+	askConstraint = "kubeVersion " // and a constraint
+	askScope      = "scope "       // and group/Kind
+	askAll        = "apis"
+)
+
+// cluster answers questions from the capabilities and records them.
+type cluster struct {
+	version string
+	apis    map[string]bool   // group/version and group/version/Kind
+	scopes  map[string]string // by group/Kind
+	asked   map[string]bool
+}
+
+// newCluster indexes capabilities. What is not known is as Helm takes it for
+// granted.
+func newCluster(caps Capabilities) *cluster {
+	c := &cluster{version: caps.KubeVersion, apis: map[string]bool{}, scopes: map[string]string{}, asked: map[string]bool{}}
+	if c.version == "" {
+		c.version = helm.DefaultVersion()
+	}
+	for _, api := range caps.APIs {
+		c.apis[api.GroupVersion] = true
+		c.apis[api.GroupVersion+"/"+api.Kind] = true
+		c.scopes[groupKind(api.GroupVersion, api.Kind)] = scopeText(api.Namespaced)
+	}
+	if len(caps.APIs) == 0 {
+		for _, api := range helm.DefaultAPIs() {
+			c.apis[api] = true
+		}
+	}
+	return c
+}
+
+// ask answers a question and records it.
+func (c *cluster) ask(question string) string {
+	c.asked[question] = true
+	return c.answer(question)
+}
+
+// answer answers a question.
+func (c *cluster) answer(question string) string {
+	switch {
+	case question == askVersion:
+		return c.version
+	case question == askMajor:
+		return versionPart(c.version, 0)
+	case question == askMinor:
+		return versionPart(c.version, 1)
+	case question == askAll:
+		return digest.OfBytes([]byte(strings.Join(c.sorted(), "\n")))
+	case strings.HasPrefix(question, askConstraint):
+		return yesNo(helm.Satisfies(strings.TrimPrefix(question, askConstraint), c.version))
+	case strings.HasPrefix(question, askScope):
+		return c.scopes[strings.TrimPrefix(question, askScope)]
+	}
+	return yesNo(c.apis[question])
+}
+
+func (c *cluster) sorted() []string { return slices.Sorted(maps.Keys(c.apis)) }
+
+// questions returns what was asked, sorted.
+func (c *cluster) questions() []string { return slices.Sorted(maps.Keys(c.asked)) }
+
+// The methods of helm.Capabilities.
+
+// KubeVersion implements helm.Capabilities.
+func (c *cluster) KubeVersion() string { return c.ask(askVersion) }
+
+// KubeMajor implements helm.Capabilities.
+func (c *cluster) KubeMajor() string { return c.ask(askMajor) }
+
+// KubeMinor implements helm.Capabilities.
+func (c *cluster) KubeMinor() string { return c.ask(askMinor) }
+
+// Satisfies implements helm.Capabilities.
+func (c *cluster) Satisfies(constraint string) bool { return c.ask(askConstraint+constraint) == yes }
+
+// Has implements helm.Capabilities.
+func (c *cluster) Has(api string) bool { return c.ask(api) == yes }
+
+// All implements helm.Capabilities.
+func (c *cluster) All() []string {
+	c.ask(askAll)
+	return c.sorted()
+}
+
+// Answers returns what a cluster answers to the questions that a render asked,
+// in their order. The questions are kubeVersion, its parts, a constraint on
+// it, an API by group/version or group/version/Kind, the scope of a kind, and
+// all APIs together.
+func Answers(asked []string, caps Capabilities) []string {
+	if len(asked) == 0 {
+		return nil
+	}
+	c := newCluster(caps)
+	answers := make([]string, len(asked))
+	for i, question := range asked {
+		answers[i] = c.answer(question)
+	}
+	return answers
+}
+
+const (
+	yes = "yes"
+	no  = "no"
+)
+
+func yesNo(b bool) string {
+	if b {
+		return yes
+	}
+	return no
+}
+
+// versionPart returns the first or second number of a version such as v1.36.3.
+func versionPart(version string, index int) string {
+	parts := strings.SplitN(strings.TrimPrefix(version, "v"), ".", 3)
+	if index >= len(parts) {
+		return ""
+	}
+	return parts[index]
+}

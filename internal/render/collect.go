@@ -1,0 +1,226 @@
+package render
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/flotilla-sh/flotilla/internal/digest"
+	"github.com/flotilla-sh/flotilla/internal/fault"
+	"github.com/flotilla-sh/flotilla/internal/names"
+	"github.com/flotilla-sh/flotilla/internal/render/helm"
+	"github.com/flotilla-sh/flotilla/internal/render/kustomize"
+	"github.com/flotilla-sh/flotilla/internal/render/manifest"
+	"github.com/flotilla-sh/flotilla/internal/render/raw"
+	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
+)
+
+// maxRelease is Helm's limit for the name of a release.
+const maxRelease = 53
+
+// renderChart adds the objects of a chart.
+func (b *build) renderChart(ctx context.Context, chart *chartFiles) error {
+	in := b.helmInput(chart)
+	out, err := b.charts.Render(ctx, in)
+	if err != nil {
+		return err
+	}
+	b.result.NeedsCluster = out.NeedsCluster
+	b.result.Warnings = append(b.result.Warnings, out.Warnings...)
+	for _, file := range out.CRDs {
+		// Megabytes that no value changes need not be digested each time.
+		parsed, err := b.texts.ParseAs(in.Digest+"/"+file.Name, file.Text)
+		if err := b.take(file.Name, parsed, err, b.addCRD); err != nil {
+			return err
+		}
+	}
+	for _, file := range out.Files {
+		if err := b.read(file.Name, file.Text, b.addRendered); err != nil {
+			return renderedError(file, err)
+		}
+	}
+	return ctx.Err()
+}
+
+func (b *build) helmInput(chart *chartFiles) helm.Input {
+	options := b.req.Options.Helm
+	if options == nil {
+		options = &fleet.HelmOptions{}
+	}
+	in := helm.Input{
+		Files: chart.files, Dir: chart.dir, Digest: b.chartDigest(chart),
+		ReleaseName: options.ReleaseName, Namespace: releaseNamespace(&b.req.Options),
+		Capabilities: b.cluster,
+		DisableDNS:   options.DisableDNS, SkipSchemaValidation: options.SkipSchemaValidation,
+	}
+	if in.ReleaseName == "" {
+		in.ReleaseName = names.Limit(b.req.Bundle, maxRelease)
+	}
+	if options.Values != nil {
+		in.Values = options.Values.Data
+	}
+	return in
+}
+
+// chartDigest identifies a chart. An overlay changes the files, and a
+// synthesized chart carries the commit.
+func (b *build) chartDigest(chart *chartFiles) string {
+	extra := ""
+	if chart.synthesized {
+		extra = b.req.Bundle + "\n" + b.req.Commit
+	}
+	overlaid := strings.Join(overlays(&b.req.Options), "\n")
+	return digest.Of([]byte(SourceDigest(b.req)), []byte(chart.dir), []byte(overlaid), []byte(extra))
+}
+
+// renderedError says where a template rendered to what is no object: by its
+// own line where that can be told, else by the line of its output.
+func renderedError(file helm.File, err error) error {
+	problem, ok := errors.AsType[*manifest.Problem](err)
+	if !ok {
+		return err
+	}
+	where := fmt.Sprintf("%s, line %d of what it renders to", file.Name, problem.Line)
+	if line := templateLine(file, problem.Line); line > 0 {
+		where = fmt.Sprintf("%s:%d (line %d of what it renders to)", file.Name, line, problem.Line)
+	}
+	return fault.Stall(ReasonManifest, fmt.Errorf("%s: %s: correct the template, or the values that it uses", where, problem.Message))
+}
+
+// templateLine finds the line of a template that a line of its output comes
+// from: the only one with the same key. It returns 0 where there is none, or
+// are several.
+func templateLine(file helm.File, outputLine int) int {
+	output := strings.Split(string(file.Text), "\n")
+	if outputLine > len(output) {
+		return 0
+	}
+	key, _, ok := strings.Cut(strings.TrimSpace(output[outputLine-1]), ":")
+	if !ok {
+		return 0
+	}
+	found := 0
+	for i, line := range strings.Split(string(file.Template), "\n") {
+		if strings.HasPrefix(strings.TrimSpace(line), key+":") {
+			if found > 0 {
+				return 0
+			}
+			found = i + 1
+		}
+	}
+	return found
+}
+
+// readRaw adds the objects of plain YAML files, and of the templates among
+// them.
+func (b *build) readRaw(ctx context.Context) error {
+	for _, file := range raw.Manifests(b.files) {
+		if kustomize.IsKustomization(file.Path) {
+			return fault.Stall(ReasonLayout, fmt.Errorf("%s is a kustomization, and the bundle is not built with Kustomize: set kustomize.dir to %s", file.Path, path.Dir(file.Path)))
+		}
+		if err := b.read(file.Path, file.Data, b.addRaw); err != nil {
+			return err
+		}
+	}
+	templates := raw.Templates(b.files)
+	if len(templates) == 0 {
+		return nil
+	}
+	return b.renderChart(ctx, &chartFiles{files: raw.Chart(b.req.Bundle, b.req.Commit, templates), synthesized: true})
+}
+
+// read parses one text and gives its objects to add.
+func (b *build) read(name string, text []byte, add func(name string, doc *manifest.Doc)) error {
+	parsed, err := b.texts.Parse(text)
+	return b.take(name, parsed, err, add)
+}
+
+// take gives the objects of a parsed text to add.
+func (b *build) take(name string, parsed *manifest.Parsed, err error, add func(name string, doc *manifest.Doc)) error {
+	if problem, ok := errors.AsType[*manifest.Problem](err); ok {
+		return fault.Stall(ReasonManifest, &fileProblem{name, problem})
+	}
+	if err != nil {
+		return fault.Stall(ReasonManifest, fmt.Errorf("%s: %w", name, err))
+	}
+	for i := range parsed.Docs {
+		add(name, &parsed.Docs[i])
+	}
+	for _, warning := range parsed.Warnings {
+		b.result.Warnings = append(b.result.Warnings, fmt.Sprintf("%s:%d: %s", name, warning.Line, warning.Message))
+	}
+	return nil
+}
+
+// fileProblem is a problem with the file that it is in.
+type fileProblem struct {
+	file    string
+	problem *manifest.Problem
+}
+
+func (p *fileProblem) Error() string {
+	return fmt.Sprintf("%s:%d: %s", p.file, p.problem.Line, p.problem.Message)
+}
+
+func (p *fileProblem) Unwrap() error { return p.problem }
+
+func (b *build) addRaw(name string, doc *manifest.Doc) {
+	b.items = append(b.items, item{doc: doc, source: fmt.Sprintf("%s:%d", name, doc.Line)})
+}
+
+// addCRD adds a definition unless another sub-chart has brought it: Helm keeps
+// the first.
+func (b *build) addCRD(name string, doc *manifest.Doc) {
+	for _, known := range b.items {
+		if known.doc.Kind == doc.Kind && known.doc.Name == doc.Name {
+			return
+		}
+	}
+	b.items = append(b.items, item{doc: doc, source: fmt.Sprintf("%s:%d", name, doc.Line), crds: true})
+}
+
+// addRendered adds an object of a template, unless it is a hook.
+func (b *build) addRendered(name string, doc *manifest.Doc) {
+	events, isHook := helm.HookEvents(doc)
+	switch {
+	case !isHook:
+		b.items = append(b.items, item{doc: doc, source: name})
+	case len(events) > 0:
+		b.result.Hooks = append(b.result.Hooks, fmt.Sprintf("%s %s (%s)", doc.Kind, doc.Name, strings.Join(events, ", ")))
+	}
+}
+
+// kustomize replaces the objects found so far by those of a kustomization that
+// builds on them. Definitions from a chart's crds directory pass it by, as
+// with Helm's post-renderers.
+func (b *build) kustomize(ctx context.Context, found layout) error {
+	in := kustomize.Input{Files: b.files, Dir: path.Dir(found.kustomization)}
+	if found.chart != nil {
+		in.Manifests = []byte{}
+	}
+	var kept []item
+	for _, it := range b.items {
+		if it.crds {
+			kept = append(kept, it)
+			continue
+		}
+		in.Manifests = append(append(append(in.Manifests, "---\n"...), it.doc.JSON...), '\n')
+	}
+	objects, err := b.builds.Build(ctx, in)
+	if err != nil {
+		return err
+	}
+	b.items = kept
+	for _, object := range objects {
+		parsed, err := manifest.FromObject(object)
+		if err != nil {
+			return fault.Stall(ReasonManifest, fmt.Errorf("%s builds something that cannot be applied: %w", found.kustomization, err))
+		}
+		for i := range parsed.Docs {
+			b.items = append(b.items, item{doc: &parsed.Docs[i], source: found.kustomization})
+		}
+	}
+	return nil
+}

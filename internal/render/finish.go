@@ -1,0 +1,123 @@
+package render
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/flotilla-sh/flotilla/internal/fault"
+	"github.com/flotilla-sh/flotilla/internal/render/manifest"
+)
+
+// finish makes the result of the objects that were found.
+func (b *build) finish() error {
+	rules := NamespacingOf(&b.req.Options)
+	defined := b.definedScopes()
+	objects := make([]Object, 0, len(b.items))
+	for _, it := range b.items {
+		object, err := b.object(it, rules, defined)
+		if err != nil {
+			return fault.Stall(ReasonObjects, err)
+		}
+		objects = append(objects, object)
+	}
+	sortObjects(objects)
+	if err := duplicates(objects); err != nil {
+		return fault.Stall(ReasonObjects, err)
+	}
+	b.result.Objects = objects
+	b.result.Asked = b.cluster.questions()
+	slices.Sort(b.result.Hooks)
+	slices.Sort(b.result.UnknownScope)
+	b.result.UnknownScope = slices.Compact(b.result.UnknownScope)
+	return nil
+}
+
+// object gives one found object its namespace.
+func (b *build) object(it item, rules Namespacing, defined map[string]Scope) (Object, error) {
+	doc := it.doc
+	out := Object{
+		JSON: doc.JSON, Source: it.source,
+		APIVersion: doc.APIVersion, Kind: doc.Kind, Namespace: doc.Namespace, Name: doc.Name,
+	}
+	scope := b.scope(doc, rules, defined)
+	if !rules.Allows(scope) && !it.crds {
+		return out, fmt.Errorf("%s: %w", it.source, rules.refusal(doc.Kind+" "+doc.Name))
+	}
+	namespace, known := rules.Of(scope, doc.Namespace)
+	if !known {
+		b.result.UnknownScope = append(b.result.UnknownScope, doc.APIVersion+"/"+doc.Kind)
+		return out, nil
+	}
+	if namespace == doc.Namespace {
+		return out, nil
+	}
+	text, err := manifest.Canonical(inNamespace(doc.Object, namespace))
+	if err != nil {
+		return out, fmt.Errorf("%s: %w", it.source, err)
+	}
+	out.JSON, out.Namespace = text, namespace
+	return out, nil
+}
+
+// scope finds out whether an object is namespaced: from the built-in kinds,
+// the bundle's own definitions, and last from the cluster, so that no question
+// is asked whose answer does not matter.
+func (b *build) scope(doc *manifest.Doc, rules Namespacing, defined map[string]Scope) Scope {
+	if scope := BuiltinScope(doc.APIVersion, doc.Kind); scope != UnknownScope {
+		return scope
+	}
+	key := groupKind(doc.APIVersion, doc.Kind)
+	if scope, ok := defined[key]; ok {
+		return scope
+	}
+	if doc.Namespace != "" && rules.Force == "" {
+		return NamespaceScope // its manifest says so, and nothing would change
+	}
+	return scopeOf(b.cluster.ask(askScope + key))
+}
+
+// definedScopes returns the scopes of the kinds that the bundle itself defines.
+func (b *build) definedScopes() map[string]Scope {
+	scopes := map[string]Scope{}
+	for _, it := range b.items {
+		if it.doc.Kind != "CustomResourceDefinition" {
+			continue
+		}
+		spec, _ := it.doc.Object["spec"].(map[string]any)
+		kinds, _ := spec["names"].(map[string]any)
+		group, _ := spec["group"].(string)
+		kind, _ := kinds["kind"].(string)
+		scope, _ := spec["scope"].(string)
+		scopes[group+"/"+kind] = scopeOf(scope)
+	}
+	return scopes
+}
+
+// duplicates finds two manifests for one object in sorted objects. Which one
+// would win depended on the order.
+func duplicates(objects []Object) error {
+	type id struct{ kind, namespace, name string }
+	seen := make(map[id]string, len(objects))
+	for _, o := range objects {
+		key := id{groupKind(o.APIVersion, o.Kind), o.Namespace, o.Name}
+		first, ok := seen[key]
+		if !ok {
+			seen[key] = o.Source
+			continue
+		}
+		where := first + " and in " + o.Source
+		if first == o.Source {
+			where = first + " twice"
+		}
+		return fmt.Errorf("%s is in %s: remove or rename one of them", describeObject(&o), where)
+	}
+	return nil
+}
+
+// describeObject names an object for a message.
+func describeObject(o *Object) string {
+	if o.Namespace == "" {
+		return o.Kind + " " + o.Name
+	}
+	return o.Kind + " " + o.Namespace + "/" + o.Name
+}

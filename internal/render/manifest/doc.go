@@ -1,0 +1,46 @@
+// Package manifest reads text as Kubernetes objects: it splits YAML streams
+// into documents, takes lists apart, and says by file and line what is no
+// object. It is pure.
+package manifest
+
+import "fmt"
+
+// Doc is one object that was read. It is shared between renders: nobody may
+// change it.
+type Doc struct {
+	// Object is the object, without null values.
+	Object map[string]any
+	// JSON is Object as canonical JSON.
+	JSON []byte
+	// Line is the first line of the document in its text.
+	Line int
+	// APIVersion, Kind, Namespace and Name identify the object.
+	APIVersion, Kind, Namespace, Name string
+}
+
+// Parsed is what one text holds.
+type Parsed struct {
+	// Docs are the objects in the order of the text.
+	Docs []Doc
+	// Warnings tell what is odd about the text but does no harm.
+	Warnings []Problem
+}
+
+// Problem is something that is wrong in a text.
+type Problem struct {
+	// Line is where, counted from 1.
+	Line int
+	// Message says what and what to do.
+	Message string
+}
+
+// Error returns the message with its line.
+func (p *Problem) Error() string { return fmt.Sprintf("line %d: %s", p.Line, p.Message) }
+
+// Annotation returns an annotation of the object, or "".
+func (d *Doc) Annotation(name string) string {
+	meta, _ := d.Object["metadata"].(map[string]any)
+	annotations, _ := meta["annotations"].(map[string]any)
+	value, _ := annotations[name].(string)
+	return value
+}

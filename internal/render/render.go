@@ -1,0 +1,85 @@
+package render
+
+import (
+	"context"
+
+	"github.com/flotilla-sh/flotilla/internal/render/helm"
+	"github.com/flotilla-sh/flotilla/internal/render/kustomize"
+	"github.com/flotilla-sh/flotilla/internal/render/manifest"
+	"github.com/flotilla-sh/flotilla/internal/render/raw"
+)
+
+// What one renderer remembers: loaded charts, and what texts hold.
+const (
+	chartRoom = 64 << 20
+	textRoom  = 128 << 20
+)
+
+// inProcess renders in the calling process. A template that never ends never
+// returns: package worker guards against that.
+type inProcess struct {
+	charts *helm.Renderer
+	texts  *manifest.Reader
+	builds *kustomize.Builder
+}
+
+// New returns a Renderer that renders in the calling process.
+func New() Renderer {
+	return &inProcess{charts: helm.New(chartRoom), texts: manifest.NewReader(textRoom), builds: &kustomize.Builder{}}
+}
+
+// Render implements Renderer.
+func (r *inProcess) Render(ctx context.Context, req Request) (*Result, error) {
+	b := &build{inProcess: r, req: &req, cluster: newCluster(req.Capabilities)}
+	if err := b.run(ctx); err != nil {
+		return nil, &Failure{Asked: b.cluster.questions(), Err: err}
+	}
+	return &b.result, nil
+}
+
+// build is one render on its way.
+type build struct {
+	*inProcess
+	req     *Request
+	files   []sourceFile
+	cluster *cluster
+	items   []item
+	result  Result
+}
+
+// item is an object that was found.
+type item struct {
+	doc    *manifest.Doc
+	source string
+	crds   bool // it comes from a chart's crds directory
+}
+
+func (b *build) run(ctx context.Context) error {
+	var err error
+	if b.files, err = raw.Overlay(b.req.Files, overlays(&b.req.Options)); err != nil {
+		return err
+	}
+	found, err := detect(b.files, &b.req.Options)
+	if err != nil {
+		return err
+	}
+	if err := b.collect(ctx, found); err != nil {
+		return err
+	}
+	return b.finish()
+}
+
+// collect finds the objects of the bundle as its layout says.
+func (b *build) collect(ctx context.Context, found layout) error {
+	var err error
+	switch {
+	case found.chart != nil:
+		err = b.renderChart(ctx, found.chart)
+	case found.kustomization == "":
+		err = b.readRaw(ctx)
+	}
+	if err != nil || found.kustomization == "" {
+		return err
+	}
+	return b.kustomize(ctx, found)
+}

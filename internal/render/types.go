@@ -1,0 +1,91 @@
+// Package render turns the files of a bundle, its options and what is known of
+// a cluster into the ordered list of objects that the cluster should have. The
+// same code runs on the hub, in the agent and in the command line.
+package render
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/flotilla-sh/flotilla/internal/source"
+	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
+)
+
+// Request is everything that a render depends on. It is plain data, so that it
+// can be sent to a child process and digested.
+type Request struct {
+	// Files are the files of the bundle, sorted by path.
+	Files []source.File `json:"files"`
+	// SourceDigest identifies Files, so that many requests for one source
+	// need not digest it again; where it is empty it is computed.
+	SourceDigest string `json:"sourceDigest,omitempty"`
+	// Bundle is the bundle's name; it is the default release name.
+	Bundle string `json:"bundle"`
+	// Commit is the source commit, for the version of synthesized charts.
+	Commit string `json:"commit,omitempty"`
+	// Options are merged and templated for the cluster.
+	Options fleet.BundleDeploymentOptions `json:"options"`
+	// Capabilities is what the cluster offers.
+	Capabilities Capabilities `json:"capabilities"`
+}
+
+// Capabilities is what a cluster offers to a render.
+type Capabilities struct {
+	// KubeVersion is the server's version, such as v1.36.3.
+	KubeVersion string `json:"kubeVersion"`
+	// APIs are the kinds that the cluster serves.
+	APIs []API `json:"apis,omitempty"`
+}
+
+// API is one kind that a cluster serves.
+type API struct {
+	// GroupVersion is "v1" or "apps/v1".
+	GroupVersion string `json:"gv"`
+	// Kind is the kind's name.
+	Kind string `json:"kind"`
+	// Namespaced tells whether objects of the kind live in a namespace.
+	Namespaced bool `json:"namespaced,omitempty"`
+}
+
+// Object is one rendered object.
+type Object struct {
+	// JSON is the object as canonical JSON (sorted keys).
+	JSON json.RawMessage `json:"json"`
+	// APIVersion, Kind, Namespace and Name identify the object; they are what
+	// JSON says.
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Namespace  string `json:"namespace,omitempty"`
+	Name       string `json:"name"`
+	// Source is the file that it came from, as file or file:line.
+	Source string `json:"source,omitempty"`
+}
+
+// Result is the outcome of a render that succeeded.
+type Result struct {
+	// Objects are in apply order: stable, and equal for equal requests.
+	Objects []Object `json:"objects"`
+	// Asked are the questions that the render asked of the capabilities,
+	// sorted; see Answers. Clusters that answer them alike get the same result.
+	Asked []string `json:"asked,omitempty"`
+	// NeedsCluster is why only an agent on the cluster can render this
+	// (a lookup that was really made, or output that differs between two
+	// renders of one input); empty where the hub can. Objects are then what a
+	// cluster without any object would get, as "helm template" shows it: to
+	// look at, not to apply.
+	NeedsCluster string `json:"needsCluster,omitempty"`
+	// Hooks are the Helm hooks of the chart, which are not objects of the
+	// manifest, as "Kind name (pre-install)".
+	Hooks []string `json:"hooks,omitempty"`
+	// UnknownScope are the kinds, as group/version/Kind, of objects that name
+	// no namespace and of which nobody knows whether they live in one. Who
+	// applies them gives them their namespace with Namespacing.
+	UnknownScope []string `json:"unknownScope,omitempty"`
+	// Warnings are for the bundle's author.
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// Renderer renders.
+type Renderer interface {
+	Render(ctx context.Context, req Request) (*Result, error)
+}

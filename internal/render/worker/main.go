@@ -1,0 +1,130 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"runtime/debug"
+
+	"github.com/flotilla-sh/flotilla/internal/render"
+	"github.com/flotilla-sh/flotilla/internal/render/cache"
+	"github.com/flotilla-sh/flotilla/internal/source"
+)
+
+const (
+	// sourceRoom is how many bytes of files a child keeps for later orders.
+	sourceRoom = 64 << 20
+	// stackLimit ends a recursion without end before it ends the memory.
+	stackLimit = 256 << 20
+)
+
+// Main is what a child process does: it renders what comes in on stdin until
+// that is closed, and writes the results to stdout. A program calls it, before
+// anything else, when its first argument is Command.
+func Main(stdin io.Reader, stdout io.Writer) error {
+	pipe := newFrames(stdin, stdout)
+	var first hello
+	if _, err := pipe.receive(&first); err != nil {
+		return endOfInput(err)
+	}
+	if first.MemoryLimit > 0 {
+		// Collect harder near the limit at which the parent kills.
+		debug.SetMemoryLimit(first.MemoryLimit * 3 / 4)
+	}
+	debug.SetMaxStack(stackLimit)
+	log.SetOutput(io.Discard) // Helm writes there; stderr is for the reason of a crash
+	c := &childLoop{pipe: pipe, renderer: render.New(), sources: cache.New[[]source.File](sourceRoom)}
+	return endOfInput(c.serve())
+}
+
+// endOfInput takes the end of stdin for what it is: the parent has gone.
+func endOfInput(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil
+	}
+	return err
+}
+
+type childLoop struct {
+	pipe     *frames
+	renderer render.Renderer
+	sources  *cache.LRU[[]source.File]
+}
+
+type incoming struct {
+	order order
+	parts [][]byte
+	err   error
+}
+
+// serve reads while it renders, so that the end of the parent is noticed even
+// when a template never ends: the caller then ends the process.
+func (c *childLoop) serve() error {
+	orders := make(chan incoming)
+	go func() {
+		for {
+			var in incoming
+			in.parts, in.err = c.pipe.receive(&in.order)
+			orders <- in
+			if in.err != nil {
+				return
+			}
+		}
+	}()
+	finished := make(chan error)
+	for {
+		select {
+		case in := <-orders:
+			if in.err != nil {
+				return in.err
+			}
+			go func() { finished <- c.fulfil(&in) }()
+		case err := <-finished:
+			if err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// fulfil renders one order and writes the reply.
+func (c *childLoop) fulfil(in *incoming) error {
+	req := in.order.Request
+	if in.order.Paths == nil {
+		known, ok := c.sources.Get(req.SourceDigest)
+		if !ok {
+			return c.pipe.send(reply{NeedFiles: true}, nil)
+		}
+		req.Files = known
+	} else {
+		files, err := in.order.files(in.parts)
+		if err != nil {
+			return err
+		}
+		req.Files = files
+		c.sources.Put(req.SourceDigest, files, sizeOf(files))
+	}
+	answer, parts := packReply(c.render(req))
+	return c.pipe.send(answer, parts)
+}
+
+// render turns a panic into an error: one bad bundle must not cost the process
+// what it remembers of the others.
+func (c *childLoop) render(req render.Request) (result *render.Result, err error) {
+	defer func() {
+		if problem := recover(); problem != nil {
+			err = fmt.Errorf("rendering bundle %s panicked: %v\n%s", req.Bundle, problem, debug.Stack())
+		}
+	}()
+	return c.renderer.Render(context.Background(), req)
+}
+
+func sizeOf(files []source.File) int {
+	total := 0
+	for _, file := range files {
+		total += len(file.Path) + len(file.Data)
+	}
+	return total
+}

@@ -1,0 +1,99 @@
+package worker
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/flotilla-sh/flotilla/internal/fault"
+	"github.com/flotilla-sh/flotilla/internal/render"
+	"github.com/flotilla-sh/flotilla/internal/source"
+)
+
+// hello is the first message to a child.
+type hello struct {
+	MemoryLimit int64 `json:"memoryLimit"`
+}
+
+// order asks a child for a render. Its files follow as parts where Paths names
+// them; otherwise the child has them from an earlier order, or asks.
+type order struct {
+	Request render.Request `json:"request"`
+	Paths   []string       `json:"paths,omitempty"`
+}
+
+// reply is a child's answer. The objects' JSON follows as parts.
+type reply struct {
+	// NeedFiles asks for the order again, with the files.
+	NeedFiles bool           `json:"needFiles,omitempty"`
+	Result    *render.Result `json:"result,omitempty"`
+	Failure   *failure       `json:"failure,omitempty"`
+}
+
+// failure carries an error and its kind across the pipe.
+type failure struct {
+	Message string        `json:"message"`
+	Kind    fault.Kind    `json:"kind"`
+	Reason  string        `json:"reason,omitempty"`
+	After   time.Duration `json:"after,omitempty"`
+	Asked   []string      `json:"asked,omitempty"`
+	// HasAsked tells an empty list of questions from none.
+	HasAsked bool `json:"hasAsked,omitempty"`
+}
+
+// pack takes the files out of a request.
+func pack(req render.Request, withFiles bool) (order, [][]byte) {
+	o := order{Request: req}
+	o.Request.SourceDigest = render.SourceDigest(&req)
+	o.Request.Files = nil
+	if !withFiles {
+		return o, nil
+	}
+	parts := make([][]byte, len(req.Files))
+	for i, file := range req.Files {
+		o.Paths = append(o.Paths, file.Path)
+		parts[i] = file.Data
+	}
+	return o, parts
+}
+
+// files puts the files of an order together.
+func (o *order) files(parts [][]byte) ([]source.File, error) {
+	if len(parts) != len(o.Paths) {
+		return nil, fmt.Errorf("%d files for %d paths", len(parts), len(o.Paths))
+	}
+	files := make([]source.File, len(parts))
+	for i := range parts {
+		files[i] = source.File{Path: o.Paths[i], Data: parts[i]}
+	}
+	return files, nil
+}
+
+// packReply takes the objects' JSON out of a result.
+func packReply(result *render.Result, err error) (reply, [][]byte) {
+	if err != nil {
+		return reply{Failure: packFailure(err)}, nil
+	}
+	light := *result
+	light.Objects = make([]render.Object, len(result.Objects))
+	parts := make([][]byte, len(result.Objects))
+	for i, object := range result.Objects {
+		parts[i] = object.JSON
+		object.JSON = nil
+		light.Objects[i] = object
+	}
+	return reply{Result: &light}, parts
+}
+
+// unpack is the reverse of packReply.
+func (r *reply) unpack(parts [][]byte) (*render.Result, error) {
+	if r.Failure != nil {
+		return nil, r.Failure.unpack()
+	}
+	if r.Result == nil || len(parts) != len(r.Result.Objects) {
+		return nil, fmt.Errorf("the render process sent %d objects and no fitting result", len(parts))
+	}
+	for i := range parts {
+		r.Result.Objects[i].JSON = parts[i]
+	}
+	return r.Result, nil
+}

@@ -1,0 +1,4 @@
+package git
+
+// SetMaxPacks makes clones crowded sooner.
+func (c *Cache) SetMaxPacks(n int) { c.maxPacks = n }

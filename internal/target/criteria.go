@@ -1,0 +1,69 @@
+package target
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/flotilla-sh/flotilla/internal/fault"
+	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
+)
+
+// displayName is the label under which Rancher users know a cluster.
+const displayName = "management.cattle.io/cluster-display-name"
+
+// Criteria are compiled selection criteria: all that are given must hold, and
+// where none is given nothing matches.
+type Criteria struct {
+	name     string
+	selector labels.Selector
+	group    string
+	groups   labels.Selector
+}
+
+// Compile makes criteria of t. Its error says which selector is wrong.
+func Compile(t fleet.GitTarget) (Criteria, error) {
+	selector, err := compileSelector("clusterSelector", t.ClusterSelector)
+	groups, groupsErr := compileSelector("clusterGroupSelector", t.ClusterGroupSelector)
+	return Criteria{
+		name: t.ClusterName, selector: selector,
+		group: t.ClusterGroup, groups: groups,
+	}, errors.Join(err, groupsErr)
+}
+
+func compileSelector(field string, s *metav1.LabelSelector) (labels.Selector, error) {
+	if s == nil {
+		return nil, nil
+	}
+	selector, err := metav1.LabelSelectorAsSelector(s)
+	if err != nil {
+		return nil, fault.Stall("InvalidSelector", fmt.Errorf("%s: %w", field, err))
+	}
+	return selector, nil
+}
+
+// Match tells whether the criteria select cluster.
+func (c *Criteria) Match(cluster *Cluster) bool {
+	byGroup := c.group != "" || c.groups != nil
+	if c.name == "" && c.selector == nil && !byGroup {
+		return false
+	}
+	if c.name != "" && c.name != cluster.Name && c.name != cluster.Labels[displayName] {
+		return false
+	}
+	if c.selector != nil && !c.selector.Matches(labels.Set(cluster.Labels)) {
+		return false
+	}
+	return !byGroup || slices.ContainsFunc(cluster.Groups, c.matchGroup)
+}
+
+// matchGroup wants one group to meet both criteria.
+func (c *Criteria) matchGroup(g Group) bool {
+	if c.group != "" && c.group != g.Name {
+		return false
+	}
+	return c.groups == nil || c.groups.Matches(labels.Set(g.Labels))
+}

@@ -1,0 +1,125 @@
+package target
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/flotilla-sh/flotilla/internal/fault"
+	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
+)
+
+// plan is how to get from merged options to those of a cluster. Templates are
+// parsed once for all clusters that share the merged options.
+type plan struct {
+	options fleet.BundleDeploymentOptions
+	// values fills the values in; nil where there is nothing to fill in.
+	values eval
+	// overlays fill in helm.templateValues, by key.
+	overlays map[string]eval
+	budget   *budget
+	// shared are the options where all clusters have the same.
+	shared *fleet.BundleDeploymentOptions
+	err    error
+}
+
+func newPlan(options fleet.BundleDeploymentOptions) *plan {
+	p := &plan{options: options, budget: &budget{}}
+	if options.Helm != nil {
+		helm := *options.Helm
+		helm.TimeoutSeconds = max(0, helm.TimeoutSeconds)
+		p.options.Helm = &helm
+	}
+	if needsTemplates(options.Helm) {
+		p.err = p.compile()
+	} else {
+		p.shared = &p.options
+	}
+	return p
+}
+
+func needsTemplates(h *fleet.HelmOptions) bool {
+	if h == nil || h.DisablePreProcess {
+		return false
+	}
+	return len(h.TemplateValues) > 0 || h.Values != nil && hasTemplates(h.Values.Data)
+}
+
+// compile parses all templates. Its error is the same for every cluster.
+func (p *plan) compile() error {
+	c := newCompiler(p.budget)
+	var errs []error
+	if values := p.options.Helm.Values; values != nil && hasTemplates(values.Data) {
+		var err error
+		p.values, err = c.value(values.Data, "helm.values")
+		errs = append(errs, err)
+	}
+	p.overlays = map[string]eval{}
+	for _, key := range slices.Sorted(maps.Keys(p.options.Helm.TemplateValues)) {
+		path := "helm.templateValues." + key
+		text, err := c.text(p.options.Helm.TemplateValues[key], path)
+		errs = append(errs, err)
+		p.overlays[key] = parsed(text, path)
+	}
+	return stalled(errors.Join(errs...))
+}
+
+// stalled marks errors of templates as for a human to mend.
+func stalled(err error) error { return fault.Stall("ValuesTemplateFailed", err) }
+
+// parsed reads what a template gives as YAML.
+func parsed(text eval, path string) eval {
+	return func(s *scope) (any, error) {
+		result, err := text(s)
+		if err != nil {
+			return nil, err
+		}
+		var value any
+		if err := yaml.Unmarshal([]byte(fmt.Sprint(result)), &value); err != nil {
+			return nil, fmt.Errorf("%s: what the template gives is not valid YAML: %w", path, err)
+		}
+		return value, nil
+	}
+}
+
+// optionsFor returns the options of cluster.
+func (p *plan) optionsFor(cluster *Cluster) (*fleet.BundleDeploymentOptions, error) {
+	if p.err != nil || p.shared != nil {
+		return p.shared, p.err
+	}
+	p.budget.reset()
+	data, err := p.fill(newScope(cluster))
+	if err != nil {
+		return nil, stalled(fmt.Errorf("cluster %s: %w", cluster.ID(), err))
+	}
+	helm := *p.options.Helm
+	helm.TemplateValues = nil
+	helm.Values = &fleet.GenericMap{Data: data}
+	out := p.options
+	out.Helm = &helm
+	return &out, nil
+}
+
+// fill returns the values for one cluster.
+func (p *plan) fill(s *scope) (map[string]any, error) {
+	var data map[string]any
+	if values := p.options.Helm.Values; values != nil {
+		data = values.Data
+	}
+	var errs []error
+	if p.values != nil {
+		filled, err := p.values(s)
+		data, _ = filled.(map[string]any)
+		errs = append(errs, err)
+	}
+	over := make(map[string]any, len(p.overlays))
+	for _, key := range slices.Sorted(maps.Keys(p.overlays)) {
+		value, err := p.overlays[key](s)
+		over[key] = value
+		errs = append(errs, err)
+	}
+	return MergeValues(data, over), errors.Join(errs...)
+}
