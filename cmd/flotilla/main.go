@@ -3,24 +3,44 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"syscall"
 
+	"github.com/go-logr/logr"
 	"golang.org/x/term"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/flotilla-sh/flotilla/internal/cli"
+	"github.com/flotilla-sh/flotilla/internal/render/worker"
 )
 
 // version is set by the linker in a release.
 var version string
 
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == worker.Command {
+		os.Exit(renderWorker())
+	}
 	os.Exit(run())
 }
 
+// renderWorker is the process that renders for "flotilla render".
+func renderWorker() int {
+	if err := worker.Main(os.Stdin, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "flotilla:", err)
+		return cli.ExitFailed
+	}
+	return cli.ExitOK
+}
+
 func run() int {
+	// What went wrong is told by the commands; libraries would tell it again.
+	log.SetLogger(logr.Discard())
+	klog.SetLogger(logr.Discard())
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	// A second signal ends the program at once.

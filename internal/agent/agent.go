@@ -60,9 +60,7 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	if err := a.deploy.Restore(ctx, records); err != nil {
-		return err
-	}
+	a.deploy.Restore(ctx, records)
 	logr.FromContextOrDiscard(ctx).Info("started", "deployments", len(records), "hub", o.Hub.Host, "namespace", o.HubNamespace)
 	var group sync.WaitGroup
 	group.Go(func() { a.beat.Run(ctx) })
@@ -70,6 +68,7 @@ func Run(ctx context.Context, o Options) error {
 	group.Go(func() { a.drift.Run(ctx, a.deploy) })
 	group.Go(func() { a.deploy.Run(ctx) })
 	group.Go(func() { a.hub.Watch(ctx, a.deploy) })
+	group.Go(func() { a.watcher.Run(ctx) })
 	group.Wait()
 	return nil
 }
@@ -82,6 +81,7 @@ type agent struct {
 	store      *state.Store
 	deploy     *deploy.Controller
 	drift      *drift.Controller
+	watcher    *observe.Watcher
 	report     *report.Reporter
 	beat       heartbeat.Beat
 }
@@ -127,7 +127,8 @@ func (a *agent) assemble(client *apply.Client, found *discovery.DiscoveryClient)
 	a.drift = drift.New(observe.NewChecker(client))
 	tracker := observe.NewTracker(o.Clock, a.drift.Notify)
 	a.drift.Use(tracker)
-	watching := &watching{tracker: tracker, watcher: observe.NewWatcher(client, tracker), drift: a.drift}
+	a.watcher = observe.NewWatcher(client, tracker)
+	watching := &watching{tracker: tracker, watcher: a.watcher, drift: a.drift}
 	a.deploy = deploy.New(deploy.Options{
 		Hub: a.hub, Store: a.store, Engine: apply.NewEngine(client), Observer: watching, Clock: o.Clock,
 		KindsChanged: func() { a.report.Wake() },

@@ -288,10 +288,10 @@ func (w *world) eventually(check func() error) {
 
 // ready is satisfied once what is wanted runs.
 func ready(bd *fleet.BundleDeployment) error {
-	return state(fleet.Ready)(bd)
+	return in(fleet.Ready)(bd)
 }
 
-func state(want fleet.BundleState) func(*fleet.BundleDeployment) error {
+func in(want fleet.BundleState) func(*fleet.BundleDeployment) error {
 	return func(bd *fleet.BundleDeployment) error {
 		if bd.Status.Display.State != string(want) || bd.Status.ObservedGeneration != bd.Generation {
 			raw, _ := json.Marshal(bd.Status)

@@ -67,7 +67,7 @@ func TestRefusesForeignObjectsAndGoesOn(t *testing.T) {
 			w.apply(fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {namespace: %s, name: theirs, %s}\ndata: {key: theirs}\n", shop, test.meta))
 			w.deploy("web", []string{configMap(shop, "theirs", "ours"), configMap(shop, "ours", "1")})
 			w.start()
-			bd := w.until("web", state(fleet.ErrApplied))
+			bd := w.until("web", in(fleet.ErrApplied))
 			message := fleet.FindCondition(bd.Status.Conditions, fleet.ConditionDeployed).Message
 			if want := strings.ReplaceAll(test.want, "NS", shop); !strings.Contains(message, want) {
 				t.Errorf("message %q does not say %q", message, want)
@@ -105,7 +105,7 @@ func TestUnknownKindIsNamedAndTheRestGoesOn(t *testing.T) {
 	shop := w.ns("shop")
 	w.deploy("web", []string{configMap(shop, "a", "1"), fmt.Sprintf("apiVersion: example.org/v1\nkind: Widget\nmetadata: {namespace: %s, name: w}\n", shop)})
 	w.start()
-	bd := w.until("web", state(fleet.ErrApplied))
+	bd := w.until("web", in(fleet.ErrApplied))
 	w.must("v1/ConfigMap", shop, "a")
 	message := fleet.FindCondition(bd.Status.Conditions, fleet.ConditionDeployed).Message
 	if !strings.Contains(message, "Widget "+shop+"/w: this cluster has no kind Widget in example.org/v1") {

@@ -22,27 +22,28 @@ func (w *watching) Begin(owner apply.Owner) { w.tracker.Begin(owner) }
 
 // Applied makes an inventory the new baseline, and looks at once at what has a
 // state, so that the first report can tell it.
-func (w *watching) Applied(ctx context.Context, owner apply.Owner, inventory apply.Inventory, written map[apply.Ref]bool) error {
+func (w *watching) Applied(ctx context.Context, owner apply.Owner, inventory apply.Inventory, written map[apply.Ref]bool) {
 	w.drift.Renew(owner.Label, inventory, written)
 	w.tracker.Track(owner, inventory)
-	if err := w.watcher.Sync(ctx); err != nil {
-		return err
+	w.watcher.Sync(ctx)
+	if written != nil {
+		w.drift.Look(ctx, w.deployments, owner.Label)
 	}
-	if written == nil {
-		return nil
-	}
-	return w.drift.Look(ctx, w.deployments, owner.Label)
 }
 
 // Gone drops a deployment.
-func (w *watching) Gone(ctx context.Context, label string) error {
+func (w *watching) Gone(ctx context.Context, label string) {
 	w.tracker.Forget(label)
 	w.drift.Forget(label)
-	return w.watcher.Sync(ctx)
+	w.watcher.Sync(ctx)
 }
 
 // Live returns what is known of an object without reading it.
-func (w *watching) Live(label string, ref apply.Ref) apply.Live { return w.tracker.Live(label, ref) }
+func (w *watching) Live(label string, ref apply.Ref) apply.Live {
+	live := w.tracker.Live(label, ref)
+	live.Changed = live.Changed || w.drift.Drifted(label, ref)
+	return live
+}
 
 // Findings returns what is known of a deployment's objects.
 func (w *watching) Findings(label string) map[apply.Ref]observe.Finding {

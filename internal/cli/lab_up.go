@@ -48,11 +48,13 @@ When it is interrupted before that, nothing stays behind.`,
 	cmd.Flags().StringVar(&up.programs.ControlPlane, "controlplane", up.programs.ControlPlane, "program with etcd, kube-apiserver and the others")
 	cmd.Flags().StringVar(&up.programs.Hub, "hub-program", up.programs.Hub, "the program flotilla-hub")
 	cmd.Flags().StringVar(&up.programs.Agent, "agent-program", up.programs.Agent, "the program flotilla-agent")
-	cmd.MarkFlagsMutuallyExclusive("spokes", "spoke")
 	return cmd
 }
 
 func (u *labUp) run(cmd *cobra.Command) error {
+	if len(u.named) > 0 && cmd.Flags().Changed("spokes") {
+		return usagef("--spokes counts spokes and --spoke names them: use one of the two")
+	}
 	spokes, err := u.spokes()
 	if err != nil {
 		return err

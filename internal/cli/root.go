@@ -67,7 +67,7 @@ func newRoot(g *globals) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "flotilla",
 		Short:         "Bring commits to fleets of Kubernetes clusters",
-		Example:       "  flotilla lab up --spokes 3\n  flotilla lab status",
+		Example:       "  flotilla lab up --spokes 3\n  flotilla status --watch\n  flotilla render examples/helm -l env=prod",
 		Args:          noArgs,
 		RunE:          showHelp,
 		SilenceErrors: true,
@@ -77,6 +77,9 @@ func newRoot(g *globals) *cobra.Command {
 		"kubeconfig of the hub (default: as kubectl: $KUBECONFIG, then ~/.kube/config)")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
 	root.AddCommand(
+		newStatus(g),
+		newRender(),
+		newApply(g),
 		newLab(g),
 		newVersion(g),
 	)
@@ -102,10 +105,21 @@ func noArgs(cmd *cobra.Command, args []string) error {
 	if !cmd.HasSubCommands() {
 		return usagef("%q takes no arguments, got %q", cmd.CommandPath(), args[0])
 	}
+	cmd.SuggestionsMinimumDistance = 2
 	if similar := cmd.SuggestionsFor(args[0]); len(similar) > 0 {
 		return usagef("unknown command %q for %q; did you mean %s?", args[0], cmd.CommandPath(), strings.Join(similar, " or "))
 	}
 	return usagef("unknown command %q for %q", args[0], cmd.CommandPath())
+}
+
+// exactArgs is for commands that take these arguments, no more and no less.
+func exactArgs(names ...string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == len(names) {
+			return nil
+		}
+		return usagef("%q takes %s, got %d arguments", cmd.CommandPath(), strings.Join(names, " and "), len(args))
+	}
 }
 
 func showHelp(cmd *cobra.Command, _ []string) error { return cmd.Help() }

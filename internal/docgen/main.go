@@ -2,6 +2,9 @@
 // definitions of the chart flotilla-crd. It is run by make generate.
 package main
 
+//go:generate go tool -modfile=../../tools/go.mod controller-gen object crd paths=../../pkg/apis/... output:crd:dir=../../charts/flotilla-crd/templates
+//go:generate go run . -crds ../../charts/flotilla-crd/templates -out ../../docs/reference/api.md
+
 import (
 	"flag"
 	"fmt"

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 )
@@ -42,11 +41,27 @@ func render(kinds []definition) (string, error) {
 	return strings.TrimRight(p.String(), "\n") + "\n", nil
 }
 
+// heading writes paragraphs, the first of them a heading.
+func (p *page) heading(paragraphs ...string) {
+	p.WriteString(strings.Join(paragraphs, "\n\n") + "\n\n")
+}
+
+// head begins a table.
+func (p *page) head(columns ...string) {
+	p.row(columns...)
+	p.WriteString(strings.Repeat("|---", len(columns)) + "|\n")
+}
+
+// row writes a row of a table.
+func (p *page) row(cells ...string) {
+	p.WriteString("| " + strings.Join(cells, " | ") + " |\n")
+}
+
 func (p *page) overview(kinds []definition) {
-	p.WriteString("| Kind | Scope | What it is | `kubectl get` shows |\n|---|---|---|---|\n")
+	p.head("Kind", "Scope", "What it is", "`kubectl get` shows")
 	for _, d := range kinds {
 		name := d.Spec.Names.Kind
-		fmt.Fprintf(p, "| [%s](#%s) | %s | %s | %s |\n", name, strings.ToLower(name), d.Spec.Scope, firstSentence(rootOf(d).Description), columnNames(d))
+		p.row("["+name+"](#"+strings.ToLower(name)+")", string(d.Spec.Scope), firstSentence(rootOf(d).Description), columnNames(d))
 	}
 	p.WriteString("\n")
 }
@@ -63,7 +78,7 @@ func columnNames(d definition) string {
 }
 
 func (p *page) kind(d definition) {
-	fmt.Fprintf(p, "## %s\n\n%s\n\n", d.Spec.Names.Kind, oneLine(rootOf(d).Description))
+	p.heading("## "+d.Spec.Names.Kind, oneLine(rootOf(d).Description))
 	p.columns(d)
 	root := rootOf(d).DeepCopy()
 	for _, name := range []string{"apiVersion", "kind", "metadata"} {
@@ -94,27 +109,27 @@ func (p *page) columns(d definition) {
 	if len(columns) == 0 {
 		return
 	}
-	p.WriteString("| Column | Field |\n|---|---|\n")
+	p.head("Column", "Field")
 	for _, c := range columns {
-		fmt.Fprintf(p, "| %s | `%s` |\n", c.Name, cell(c.JSONPath))
+		p.row(c.Name, "`"+cell(c.JSONPath)+"`")
 	}
 	p.WriteString("\n")
 }
 
 func (p *page) structure(s shared) {
-	fmt.Fprintf(p, "## %s\n\n%s\n\n", s.title, oneLine(s.schema.Description))
+	p.heading("## "+s.title, oneLine(s.schema.Description))
 	p.table(s.schema, s.title)
 }
 
 func (p *page) section(title string, s *schema) {
-	fmt.Fprintf(p, "### %s\n\n", title)
+	p.heading("### " + title)
 	p.table(s, "")
 }
 
 // table writes the fields of s and of all objects below it. The structure of
 // the title self is not referred to, but written out.
 func (p *page) table(s *schema, self string) {
-	p.WriteString("| Field | Type | Default | Description |\n|---|---|---|---|\n")
+	p.head("Field", "Type", "Default", "Description")
 	p.fields("", s, self)
 	p.WriteString("\n")
 }
@@ -124,7 +139,7 @@ func (p *page) fields(prefix string, s *schema, self string) {
 	lent := slices.IndexFunc(p.shared, func(r shared) bool { return r.title != self && r.within(s) })
 	if lent >= 0 {
 		r := p.shared[lent]
-		fmt.Fprintf(p, "| %s… | %s |  | All fields of the %s. |\n", prefix, r.link(), r.noun())
+		p.row(prefix+"…", r.link(), "", "All fields of the "+r.noun()+".")
 		names = r.without(s)
 	}
 	for _, name := range names {
@@ -138,7 +153,7 @@ func (p *page) field(path string, s *schema, required bool) {
 	inner, suffix := innermost(s)
 	reference := p.reference(inner)
 	kind := typeName(s, reference)
-	fmt.Fprintf(p, "| `%s` | %s | %s | %s |\n", path, kind, defaultOf(s, required), description(s))
+	p.row("`"+path+"`", kind, defaultOf(s, required), description(s))
 	if reference == "" {
 		p.fields(path+suffix+".", inner, "")
 	}

@@ -3,6 +3,7 @@ package lab
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -43,7 +44,12 @@ func (l *Lab) runInstead(ctx context.Context, name string, r release, p program)
 	p.args = append(append([]string(nil), r.args...), p.args...)
 	p.dir = l.options.Dir
 	u.programs = []program{p}
-	return l.startUnit(ctx, name, name+" started")
+	if err := l.startUnit(ctx, name, name+" started"); err != nil {
+		return err
+	}
+	// Later starts must work while other parts of the lab are stopped.
+	u.programs[0].ready = nil
+	return nil
 }
 
 // agentKubeconfig is what the agent of a spoke uses on the spoke.
@@ -106,6 +112,7 @@ func (l *Lab) installAgent(ctx context.Context, spoke Spoke) error {
 			"--kubeconfig=" + l.agentKubeconfig(spoke.Name),
 			"--hub-kubeconfig=" + l.hubKubeconfig(spoke.Name),
 		}, l.options.AgentArgs...),
+		ready: func(ctx context.Context) error { return l.hub.heardFrom(ctx, spoke.Name) },
 	})
 }
 
@@ -129,19 +136,34 @@ func (c *cluster) register(ctx context.Context, spoke Spoke) (string, error) {
 	if err := applier.apply(ctx, object); err != nil {
 		return "", err
 	}
-	var namespace string
+	return c.awaitStatus(ctx, spoke.Name, "namespace")
+}
+
+// heardFrom waits until the hub knows that the agent of a spoke is alive.
+func (c *cluster) heardFrom(ctx context.Context, spoke string) error {
+	_, err := c.awaitStatus(ctx, spoke, "agent", "lastSeen")
+	return err
+}
+
+// awaitStatus waits until a field of a Cluster's status is set.
+func (c *cluster) awaitStatus(ctx context.Context, name string, field ...string) (string, error) {
+	applier, err := c.applier()
+	if err != nil {
+		return "", err
+	}
+	var value string
 	err = poll(ctx, time.Minute, func(ctx context.Context) error {
-		live, err := applier.client.Resource(clusters).Namespace(clusterNamespace).Get(ctx, spoke.Name, metav1.GetOptions{})
+		live, err := applier.client.Resource(clusters).Namespace(clusterNamespace).Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
-		namespace, _, _ = unstructured.NestedString(live.Object, "status", "namespace")
-		if namespace == "" {
-			return fmt.Errorf("Cluster %s/%s has no status.namespace", clusterNamespace, spoke.Name)
+		value, _, _ = unstructured.NestedString(live.Object, append([]string{"status"}, field...)...)
+		if value == "" {
+			return fmt.Errorf("cluster %s/%s has no status.%s", clusterNamespace, name, strings.Join(field, "."))
 		}
 		return nil
 	})
-	return namespace, err
+	return value, err
 }
 
 // account is a ServiceAccount.

@@ -97,7 +97,7 @@ func standInRound(ctx context.Context, objects dynamic.Interface, core kubernete
 		account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "flotilla-agent"}}
 		_, err = core.CoreV1().ServiceAccounts(name).Create(ctx, account, metav1.CreateOptions{})
 		errs = append(errs, unlessExists(err))
-		patch := fmt.Appendf(nil, `{"status":{"namespace":%q}}`, name)
+		patch := fmt.Appendf(nil, `{"status":{"namespace":%q,"agent":{"lastSeen":"2026-01-01T00:00:00Z"}}}`, name)
 		_, err = objects.Resource(clusters).Namespace(c.GetNamespace()).Patch(ctx, c.GetName(), types.MergePatchType, patch, metav1.PatchOptions{}, "status")
 		errs = append(errs, err)
 	}

@@ -56,10 +56,17 @@ func writesOf(entries []metav1.ManagedFieldsEntry, manager string) string {
 	var parts [][]byte
 	for _, e := range entries {
 		if e.Subresource == "" && e.Manager != manager && e.FieldsV1 != nil {
-			parts = append(parts, []byte(e.Manager), []byte(e.Time.String()), e.FieldsV1.GetRawBytes())
+			parts = append(parts, []byte(e.Manager), []byte(timeOf(e)), e.FieldsV1.GetRawBytes())
 		}
 	}
 	return digest.Of(parts...)[:16]
+}
+
+func timeOf(e metav1.ManagedFieldsEntry) string {
+	if e.Time == nil {
+		return ""
+	}
+	return e.Time.String()
 }
 
 // Look is why an object is to be read.

@@ -8,6 +8,7 @@ import (
 	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/cache"
@@ -15,6 +16,9 @@ import (
 	"github.com/flotilla-sh/flotilla/internal/apply"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
+
+// resyncEvery is how often kinds that could not be watched are tried again.
+const resyncEvery = time.Minute
 
 // Watcher keeps one metadata watch for each kind that deployments have on the
 // cluster, and tells a Tracker what it sees. It keeps no objects.
@@ -32,9 +36,15 @@ func NewWatcher(c *apply.Client, t *Tracker) *Watcher {
 	return &Watcher{kinds: c.Kinds, metadata: c.Metadata, tracker: t, running: map[apply.Ref]context.CancelFunc{}}
 }
 
+// Run tries now and then to watch kinds that could not be watched, until ctx
+// ends. It costs nothing while all kinds are.
+func (w *Watcher) Run(ctx context.Context) {
+	wait.JitterUntilWithContext(ctx, w.Sync, resyncEvery, 0.5, true)
+}
+
 // Sync starts watches for kinds that are tracked now, and ends those of kinds
 // that are tracked no more. Watches end with ctx.
-func (w *Watcher) Sync(ctx context.Context) error {
+func (w *Watcher) Sync(ctx context.Context) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	wanted := w.tracker.Kinds()
@@ -57,7 +67,6 @@ func (w *Watcher) Sync(ctx context.Context) error {
 		w.running[kind] = stop
 		go w.run(watching, kind, w.metadata.Resource(served.Resource))
 	}
-	return ctx.Err()
 }
 
 func (w *Watcher) run(ctx context.Context, kind apply.Ref, resource metadata.Getter) {

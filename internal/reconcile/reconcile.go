@@ -74,3 +74,11 @@ func Outcome(conditionType string, err error) fleet.Condition {
 		Message: err.Error(),
 	}
 }
+
+// Working is the Ready condition of something whose newest input is not worked
+// in yet, so that nothing is known of it.
+func Working(on string) fleet.Condition {
+	return fleet.Condition{
+		Type: fleet.ConditionReady, Status: metav1.ConditionUnknown, Reason: "Working", Message: "working on " + on,
+	}
+}

@@ -41,11 +41,6 @@ func (c *Controller) correct(ctx context.Context, j job) error {
 	}
 	d := c.deployment(next, objects, false)
 	d.Options.Recreate = d.Options.Recreate || next.CorrectDrift.Force
-	d.Live = func(ref apply.Ref) apply.Live {
-		live := c.observer.Live(next.Owner().Label, ref)
-		live.Changed = live.Changed || j.observed[ref.Identity()].Drift != nil
-		return live
-	}
 	plan, err := c.engine.Plan(ctx, d)
 	if err != nil {
 		return err
@@ -66,7 +61,7 @@ func (c *Controller) run(ctx context.Context, name string, next *state.Record, p
 		done.Applied = next.DeploymentID
 	}
 	c.update(name, func(j *job) {
-		j.record, j.unsaved = &done, true
+		j.record, j.unsaved, j.trackedSince = &done, true, c.clock.Now()
 		c.labels[owner.Label] = name
 		switch {
 		case len(result.Failures) > 0:
@@ -79,9 +74,7 @@ func (c *Controller) run(ctx context.Context, name string, next *state.Record, p
 		failed = c.save(ctx, name, &done)
 	}
 	c.tellKinds(result)
-	if err := c.observer.Applied(ctx, owner, done.Inventory, written(result)); failed == nil {
-		failed = err
-	}
+	c.observer.Applied(ctx, owner, done.Inventory, written(result))
 	return failed
 }
 

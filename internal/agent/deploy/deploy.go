@@ -25,6 +25,8 @@ const (
 	workers = 4
 	// maxSteps bounds the actions of one visit to a deployment.
 	maxSteps = 8
+	// lookTime is how long the first report waits for the state of objects.
+	lookTime = 10 * time.Second
 )
 
 // Hub is where a deployment is read anew and its status goes.
@@ -39,8 +41,8 @@ type Observer interface {
 	// Begin says that a deployment is about to be applied, Applied what it has
 	// now and what of that was written, Gone that it is no more.
 	Begin(owner apply.Owner)
-	Applied(ctx context.Context, owner apply.Owner, inventory apply.Inventory, written map[apply.Ref]bool) error
-	Gone(ctx context.Context, label string) error
+	Applied(ctx context.Context, owner apply.Owner, inventory apply.Inventory, written map[apply.Ref]bool)
+	Gone(ctx context.Context, label string)
 	// Live and Findings are what is known of its objects.
 	Live(label string, ref apply.Ref) apply.Live
 	Findings(label string) map[apply.Ref]observe.Finding
@@ -84,19 +86,16 @@ func New(o Options) *Controller {
 }
 
 // Restore takes in what the agent had stored, and goes on with it at once.
-func (c *Controller) Restore(ctx context.Context, records []*state.Record) error {
+func (c *Controller) Restore(ctx context.Context, records []*state.Record) {
 	for _, r := range records {
-		c.update(r.Name, func(j *job) { j.record = r })
 		owner := r.Owner()
-		c.mu.Lock()
-		c.labels[owner.Label] = r.Name
-		c.mu.Unlock()
-		if err := c.observer.Applied(ctx, owner, r.Inventory, nil); err != nil {
-			return err
-		}
+		c.update(r.Name, func(j *job) {
+			j.record, j.trackedSince = r, c.clock.Now()
+			c.labels[owner.Label] = r.Name
+		})
+		c.observer.Applied(ctx, owner, r.Inventory, nil)
 		c.queue.Add(r.Name)
 	}
-	return nil
 }
 
 // Run works on deployments until ctx ends, and then finishes what it is at.
@@ -220,7 +219,7 @@ func (c *Controller) visit(ctx context.Context, name string) time.Duration {
 		if decision.Action == Rest {
 			return c.rest(ctx, j, decision)
 		}
-		if err := c.act(ctx, j, decision); err != nil {
+		if err := c.act(ctx, j, decision); err != nil && ctx.Err() == nil {
 			log.Info("could not do what is called for; trying again", "situation", decision.Situation, "error", err.Error())
 			c.update(name, func(j *job) { j.trouble = j.trouble.failed(j.wantedID(), nil, err, c.clock.Now()) })
 		}
@@ -257,6 +256,9 @@ func (c *Controller) rest(ctx context.Context, j job, d Decision) time.Duration 
 	}
 	if j.desired == nil {
 		return d.After
+	}
+	if left := lookTime - c.clock.Since(j.trackedSince); left > 0 && j.awaitsLook() {
+		return left
 	}
 	if err := c.report(ctx, j, d); err != nil {
 		logr.FromContextOrDiscard(ctx).Info("could not report to the hub; trying again", "deployment", j.name, "error", err.Error())

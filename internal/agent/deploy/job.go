@@ -41,6 +41,9 @@ type job struct {
 	reported      []byte
 	statusVersion string
 
+	// trackedSince is when the objects were last given to the observer.
+	trackedSince time.Time
+
 	trouble  trouble
 	removal  *fleet.RemovalStatus
 	observed map[apply.Ref]observe.Finding
@@ -101,6 +104,19 @@ func (t trouble) delay() time.Duration {
 	return min(backoffMin<<min(max(t.attempts-1, 0), 12), backoffMax)
 }
 
+// awaitsLook tells whether the state of an object was not read yet.
+func (j *job) awaitsLook() bool {
+	if j.record == nil {
+		return false
+	}
+	for _, e := range j.record.Inventory {
+		if _, known := j.observed[e.Identity()]; e.Health && e.UID != "" && !known {
+			return true
+		}
+	}
+	return false
+}
+
 // wantedID is the deployment ID to run.
 func (j *job) wantedID() string {
 	if j.desired != nil {
@@ -120,12 +136,10 @@ func (j *job) facts(listed bool, blocked []string, now time.Time) Facts {
 	}
 	if r := j.record; r != nil {
 		f.Removing = r.Removing
-		f.Finished = r.Applied != "" && r.Applied == j.wantedID()
+		f.Finished = j.finished()
 		f.Correct = r.CorrectDrift != nil && r.CorrectDrift.Enabled
 	}
-	for _, o := range j.observed {
-		f.Drifted = f.Drifted || o.Drift != nil
-	}
+	f.Drifted = j.drifted()
 	if d := j.desired; d != nil {
 		f.Mark, f.Deleting = d.Spec.Removal != nil, d.DeletionTimestamp != nil
 		f.Refusal, f.Hold = refusal(&d.Spec), hold(&d.Spec)
@@ -134,6 +148,21 @@ func (j *job) facts(listed bool, blocked []string, now time.Time) Facts {
 		f.Correct = correct(d) != nil && correct(d).Enabled
 	}
 	return f
+}
+
+// finished tells whether what is wanted was applied.
+func (j *job) finished() bool {
+	return j.record != nil && j.record.Applied != "" && j.record.Applied == j.wantedID()
+}
+
+// drifted tells whether an object is not as it was applied.
+func (j *job) drifted() bool {
+	for _, o := range j.observed {
+		if o.Drift != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // refusal is why a deployment cannot be done as asked. What restricts a

@@ -43,7 +43,8 @@ func (c *Controller) remove(ctx context.Context, j job) error {
 		j.removal = &fleet.RemovalStatus{Done: true, Message: removedMessage(next.Held)}
 		delete(c.labels, label)
 	})
-	return c.observer.Gone(ctx, label)
+	c.observer.Gone(ctx, label)
+	return nil
 }
 
 // confirm reads the deployment anew and notes that its mark is still there.

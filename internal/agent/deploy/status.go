@@ -174,10 +174,10 @@ func (j *job) problem(d Decision) (reason, message string) {
 	case Refused, WentBack, Blocked, Deleting:
 		return string(d.Situation), d.Message
 	}
-	if j.trouble.id != j.wantedID() {
+	if j.trouble.id != j.wantedID() || j.finished() && !j.drifted() {
 		return "", ""
 	}
-	if j.trouble.err != nil {
+	if j.trouble.err != nil && !j.finished() {
 		return "Error", j.trouble.err.Error()
 	}
 	if len(j.trouble.failures) > 0 {

@@ -90,22 +90,27 @@ func (c *Controller) work(ctx context.Context, of Deployments) {
 		if stop {
 			return
 		}
-		changed, err := c.look(ctx, of, k)
-		if err != nil {
-			logr.FromContextOrDiscard(ctx).Info("could not look at all objects; trying again", "deployment", k.label, "error", err.Error())
-			c.queue.AddAfter(key{label: k.label}, wait.Jitter(retryAfter, 0.5))
-		}
-		if changed {
+		if c.visit(ctx, of, k) {
 			of.Found(k.label)
 		}
 		c.queue.Done(k)
 	}
 }
 
+// visit looks at a deployment, again later where it could not, and tells
+// whether it found anything new.
+func (c *Controller) visit(ctx context.Context, of Deployments, k key) bool {
+	changed, err := c.look(ctx, of, k)
+	if err != nil && ctx.Err() == nil {
+		logr.FromContextOrDiscard(ctx).Info("could not look at all objects; trying again", "deployment", k.label, "error", err.Error())
+		c.queue.AddAfter(key{label: k.label}, wait.Jitter(retryAfter, 0.5))
+	}
+	return changed
+}
+
 // Look looks at what there is to look at in a deployment, at once.
-func (c *Controller) Look(ctx context.Context, of Deployments, label string) error {
-	_, err := c.look(ctx, of, key{label: label})
-	return err
+func (c *Controller) Look(ctx context.Context, of Deployments, label string) {
+	c.visit(ctx, of, key{label: label})
 }
 
 // look tells whether anything was found to be other than before.
@@ -147,7 +152,7 @@ func (c *Controller) one(ctx context.Context, w observe.Wanted, target observe.T
 		}
 		// A read for health must not hide a drift that was found before, nor
 		// one that the read object shows.
-		if err == nil && finding.Seen.Fields == target.Entry.Fields && !c.drifted(w.Owner.Label, target.Entry.Ref) {
+		if err == nil && finding.Seen.Fields == target.Entry.Fields && !c.Drifted(w.Owner.Label, target.Entry.Ref) {
 			return finding, nil
 		}
 	}
@@ -161,7 +166,8 @@ func (c *Controller) one(ctx context.Context, w observe.Wanted, target observe.T
 	return c.checker.Drift(ctx, desired, w.Owner, w.Rules)
 }
 
-func (c *Controller) drifted(label string, ref apply.Ref) bool {
+// Drifted tells whether an object was found to be not as it was applied.
+func (c *Controller) Drifted(label string, ref apply.Ref) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.findings[label][ref.Identity()].Drift != nil

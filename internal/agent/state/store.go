@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/flotilla-sh/flotilla/internal/content"
+	"github.com/flotilla-sh/flotilla/internal/digest"
 )
 
 const (
@@ -42,6 +43,8 @@ type Store struct {
 	mu sync.Mutex
 	// stored are the deployments that have a Secret, with the root in it.
 	stored map[string]string
+	// digests are of the records as they were stored last.
+	digests map[string]string
 	// blobs are compressed payloads by name; saved tells which have a Secret.
 	blobs map[string][]byte
 	saved map[string]bool
@@ -52,7 +55,7 @@ type Store struct {
 // NewStore returns a store in the namespace of secrets.
 func NewStore(secrets typedcorev1.SecretInterface) *Store {
 	return &Store{
-		secrets: secrets, stored: map[string]string{}, blobs: map[string][]byte{},
+		secrets: secrets, stored: map[string]string{}, digests: map[string]string{}, blobs: map[string][]byte{},
 		saved: map[string]bool{}, used: map[string][]content.Ref{},
 	}
 }
@@ -95,6 +98,7 @@ func (s *Store) take(secret *corev1.Secret) (*Record, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.digests[record.Name] = digest.OfBytes(secret.Data[recordKey])
 	s.used[record.Name], s.stored[record.Name] = record.Refs, rootOf(record)
 	if root := rootOf(record); root != "" {
 		s.blobs[root] = secret.Data[rootKey]
@@ -118,15 +122,27 @@ func (s *Store) Save(ctx context.Context, r *Record) error {
 	if err != nil {
 		return err
 	}
+	sum := digest.OfBytes(data[recordKey])
+	if s.same(r.Name, sum) {
+		return nil
+	}
 	if err := s.write(ctx, r, data); err != nil {
 		return fmt.Errorf("store the state of deployment %s: %w", r.Name, err)
 	}
 	s.mu.Lock()
+	s.digests[r.Name] = sum
 	before := s.used[r.Name]
 	s.stored[r.Name] = rootOf(r)
 	s.used[r.Name] = slices.Clone(r.Refs)
 	s.mu.Unlock()
 	return s.sweep(ctx, before)
+}
+
+// same tells whether a record was stored like this before.
+func (s *Store) same(name, sum string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.digests[name] == sum
 }
 
 // rootOf returns the name of the root of a record's content.
@@ -213,6 +229,7 @@ func (s *Store) Delete(ctx context.Context, r *Record) error {
 	s.mu.Lock()
 	before := s.used[r.Name]
 	delete(s.stored, r.Name)
+	delete(s.digests, r.Name)
 	delete(s.used, r.Name)
 	s.mu.Unlock()
 	return s.sweep(ctx, before)

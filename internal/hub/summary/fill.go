@@ -1,10 +1,13 @@
 package summary
 
 import (
+	"context"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flotilla-sh/flotilla/internal/reconcile"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
 
@@ -17,7 +20,7 @@ func (c *Controller) fill(name types.NamespacedName, obj client.Object) {
 		r := c.board.Bundle(name)
 		o.Status.Summary, o.Status.Display = r.Summary, r.Display
 		o.Status.Unavailable = r.Summary.DesiredReady - r.Summary.Ready
-		fleet.SetCondition(&o.Status.Conditions, r.Ready, now)
+		fleet.SetCondition(&o.Status.Conditions, bundleReady(o, r.Ready), now)
 	case *fleet.Cluster:
 		r := c.board.Cluster(name)
 		o.Status.Summary, o.Status.Display, o.Status.ResourceCounts = r.Summary, r.Display, r.ResourceCounts
@@ -34,7 +37,7 @@ func (c *Controller) fill(name types.NamespacedName, obj client.Object) {
 		o.Status.ReadyClusters, o.Status.DesiredReadyClusters = r.ReadyClusters, r.DesiredReadyClusters
 		o.Status.Summary, o.Status.Display, o.Status.ResourceCounts = r.Summary, r.Display, r.ResourceCounts
 		o.Status.Resources = r.Resources
-		ready := readyOf(o, r.Ready)
+		ready := c.readyOf(o, r.Ready)
 		o.Status.Display.Message, o.Status.Display.Error = ready.Message, o.Status.Display.Error || ready.Reason == fleet.ReasonError
 		fleet.SetCondition(&o.Status.Conditions, ready, now)
 	}
@@ -42,7 +45,7 @@ func (c *Controller) fill(name types.NamespacedName, obj client.Object) {
 
 // readyOf is the Ready condition of a GitRepo: what stands in the way of its
 // newest commit goes before what its deployments say.
-func readyOf(repo *fleet.GitRepo, deployed fleet.Condition) fleet.Condition {
+func (c *Controller) readyOf(repo *fleet.GitRepo, deployed fleet.Condition) fleet.Condition {
 	for _, blocking := range []struct {
 		conditionType string
 		bad           metav1.ConditionStatus
@@ -60,5 +63,27 @@ func readyOf(repo *fleet.GitRepo, deployed fleet.Condition) fleet.Condition {
 		return fleet.Condition{Type: fleet.ConditionReady, Status: metav1.ConditionUnknown, Reason: "WaitingForCommit",
 			Message: "the repository has not been read yet"}
 	}
+	bundles := &fleet.BundleList{}
+	err := c.cache.List(context.Background(), bundles, client.InNamespace(repo.Namespace),
+		client.MatchingLabels{fleet.RepoLabel: repo.Name}, client.UnsafeDisableDeepCopy)
+	for i := range bundles.Items {
+		if err == nil && behind(&bundles.Items[i]) && deployed.Status == metav1.ConditionTrue {
+			return reconcile.Working("bundle " + bundles.Items[i].Name)
+		}
+	}
 	return deployed
+}
+
+// bundleReady is the Ready condition of a Bundle: what its deployments say,
+// once they follow its newest generation.
+func bundleReady(b *fleet.Bundle, deployed fleet.Condition) fleet.Condition {
+	if behind(b) && deployed.Status == metav1.ConditionTrue {
+		return reconcile.Working("its newest generation")
+	}
+	return deployed
+}
+
+// behind tells whether the deployments do not follow the newest generation yet.
+func behind(b *fleet.Bundle) bool {
+	return b.Status.ObservedGeneration != b.Generation && b.DeletionTimestamp.IsZero()
 }

@@ -70,7 +70,9 @@ type Renderer struct {
 const stableRoom = 1 << 20
 
 // New returns a Renderer that remembers charts of up to room bytes.
-func New(room int) *Renderer { return &Renderer{charts: cache.New[*loaded](room), stable: cache.New[struct{}](stableRoom)} }
+func New(room int) *Renderer {
+	return &Renderer{charts: cache.New[*loaded](room), stable: cache.New[struct{}](stableRoom)}
+}
 
 // Render renders a chart as "helm template --include-crds" does.
 func (r *Renderer) Render(ctx context.Context, in Input) (*Output, error) {

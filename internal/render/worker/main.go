@@ -16,6 +16,8 @@ import (
 const (
 	// sourceRoom is how many bytes of files a child keeps for later orders.
 	sourceRoom = 64 << 20
+	// gcPercent trades memory, of which a limit is set, for time.
+	gcPercent = 200
 	// stackLimit ends a recursion without end before it ends the memory.
 	stackLimit = 256 << 20
 )
@@ -32,6 +34,7 @@ func Main(stdin io.Reader, stdout io.Writer) error {
 	if first.MemoryLimit > 0 {
 		// Collect harder near the limit at which the parent kills.
 		debug.SetMemoryLimit(first.MemoryLimit * 3 / 4)
+		debug.SetGCPercent(gcPercent)
 	}
 	debug.SetMaxStack(stackLimit)
 	log.SetOutput(io.Discard) // Helm writes there; stderr is for the reason of a crash

@@ -86,7 +86,6 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	err := c.pack(ctx, repo)
 	c.report(repo, err)
 	if patchErr := patcher.Status(ctx, repo); patchErr != nil {
-		err = errors.Join(patchErr, err)
 		return reconcile.Result(ctx, patchErr)
 	}
 	return reconcile.Result(ctx, err)
@@ -105,27 +104,36 @@ func (c *Controller) pack(ctx context.Context, repo *fleet.GitRepo) error {
 	if err != nil {
 		return err
 	}
-	drafts, err := c.scan(ctx, repo, remote, commit)
+	tree, err := c.fetch(ctx, remote, commit)
 	if err != nil {
 		return err
 	}
+	// A scan can fail for one path and still have found bundles at others.
+	drafts, scanErr := bundle.Scan(tree, scanInput(repo))
 	if err := c.write(ctx, repo, commit, drafts); err != nil {
 		return err
 	}
-	repo.Status.Commit = commit
+	problem := problems(drafts, scanErr)
+	if problem == nil {
+		// Only a commit that was understood whole can say what is gone.
+		if err := c.prune(ctx, repo, drafts); err != nil {
+			return err
+		}
+	}
+	if len(drafts) > 0 && repo.Status.Commit != commit {
+		repo.Status.Commit = commit
+		// Ready spoke of the commit before; the summary judges anew.
+		fleet.SetCondition(&repo.Status.Conditions, reconcile.Working(commit), c.Clock.Now())
+	}
 	repo.Status.ObservedGeneration = repo.Generation
 	repo.Status.UpdateGeneration = repo.Spec.ForceSyncGeneration
-	return problems(drafts)
+	return problem
 }
 
-func (c *Controller) scan(ctx context.Context, repo *fleet.GitRepo, remote git.Remote, commit string) ([]bundle.Draft, error) {
+func (c *Controller) fetch(ctx context.Context, remote git.Remote, commit string) (source.Tree, error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
-	tree, err := c.Git.Fetch(ctx, remote, commit)
-	if err != nil {
-		return nil, err
-	}
-	return bundle.Scan(tree, scanInput(repo))
+	return c.Git.Fetch(ctx, remote, commit)
 }
 
 func scanInput(repo *fleet.GitRepo) bundle.Input {
@@ -146,9 +154,12 @@ func scanInput(repo *fleet.GitRepo) bundle.Input {
 	}
 }
 
-// problems joins what is wrong with single directories; their neighbours went on.
-func problems(drafts []bundle.Draft) error {
+// problems joins what is wrong with paths and directories; the others went on.
+func problems(drafts []bundle.Draft, scanErr error) error {
 	var lines []string
+	if scanErr != nil {
+		lines = append(lines, scanErr.Error())
+	}
 	for _, d := range drafts {
 		if d.Err != nil {
 			lines = append(lines, d.Err.Error())
@@ -157,7 +168,7 @@ func problems(drafts []bundle.Draft) error {
 	if len(lines) == 0 {
 		return nil
 	}
-	return fault.Stall("InvalidBundle", errors.New(strings.Join(lines, "; ")))
+	return fault.Stall(fault.ReasonOf(scanErr, "InvalidBundle"), errors.New(strings.Join(lines, "; ")))
 }
 
 // report turns the outcome into conditions.

@@ -23,12 +23,10 @@ import (
 )
 
 // write makes the Bundles of a GitRepo be its drafts. The Bundle of a draft
-// with an error stays as it is; one that no draft stands for is deleted.
+// with an error stays as it is.
 func (c *Controller) write(ctx context.Context, repo *fleet.GitRepo, commit string, drafts []bundle.Draft) error {
-	keep := map[string]bool{}
 	for i := range drafts {
 		draft := &drafts[i]
-		keep[draft.Name] = true
 		if draft.Err != nil {
 			continue
 		}
@@ -38,6 +36,15 @@ func (c *Controller) write(ctx context.Context, repo *fleet.GitRepo, commit stri
 			}
 			draft.Err = fmt.Errorf("bundle %s: %w", draft.Name, err)
 		}
+	}
+	return nil
+}
+
+// prune deletes the Bundles of a GitRepo that no draft stands for.
+func (c *Controller) prune(ctx context.Context, repo *fleet.GitRepo, drafts []bundle.Draft) error {
+	keep := map[string]bool{}
+	for i := range drafts {
+		keep[drafts[i].Name] = true
 	}
 	_, err := c.deleteBundles(ctx, repo, keep)
 	return err

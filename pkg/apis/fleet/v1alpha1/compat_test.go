@@ -1,7 +1,6 @@
 package v1alpha1_test
 
 import (
-	"bufio"
 	"os"
 	"strings"
 	"testing"
@@ -74,13 +73,12 @@ func checkDefinition(t *testing.T, a *admission, columns []column) {
 // Fleet does.
 func TestFieldsOfRancherFleet(t *testing.T) {
 	crds := loadCRDs(t)
-	file, err := os.Open("testdata/fleet-0.16-fields.txt")
+	fields, err := os.ReadFile("testdata/fleet-0.16-fields.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer file.Close()
-	for scanner := bufio.NewScanner(file); scanner.Scan(); {
-		words := strings.Fields(scanner.Text())
+	for line := range strings.Lines(string(fields)) {
+		words := strings.Fields(line)
 		if words[0] == "#" {
 			continue
 		}
@@ -108,10 +106,10 @@ func typeOf(s *structuralschema.Structural) string {
 func lookup(s *structuralschema.Structural, path string) *structuralschema.Structural {
 	path = strings.NewReplacer("[]", ".[]", "{}", ".{}").Replace(path)
 	for _, step := range strings.Split(path, ".")[1:] {
-		switch {
-		case step == "[]":
+		switch step {
+		case "[]":
 			s = s.Items
-		case step == "{}":
+		case "{}":
 			if s.AdditionalProperties == nil {
 				return nil
 			}

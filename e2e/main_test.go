@@ -1,0 +1,93 @@
+// Package e2e tests the whole system on real control planes: a hub, spokes, a
+// Git server, the controllers and the agents as processes of their own, as a
+// user starts them.
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-sh/flotilla/internal/hub"
+	"github.com/flotilla-sh/flotilla/internal/lab"
+)
+
+// bin is where "make build controlplane" puts the programs.
+var bin, _ = filepath.Abs("../bin")
+
+// shared is the lab that all tests use that do not break theirs.
+var shared *world
+
+func TestMain(m *testing.M) {
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	if _, err := os.Stat(filepath.Join(bin, "controlplane")); err != nil {
+		fmt.Println("the tests need the programs in bin/: run them by make e2e or make test:", err)
+		return 1
+	}
+	dir, err := os.MkdirTemp("", "flotilla-e2e-")
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	shared, err = newWorld(context.Background(), filepath.Join(dir, "lab"), 3)
+	if err != nil {
+		fmt.Println("start the lab:", err)
+		return 1
+	}
+	defer shared.lab.Stop()
+	return m.Run()
+}
+
+// world is a lab and clients for its clusters.
+type world struct {
+	lab    *lab.Lab
+	status lab.Status
+	hub    client.Client
+	spokes map[string]client.Client
+}
+
+func newWorld(ctx context.Context, dir string, spokes int) (*world, error) {
+	l, err := lab.Start(ctx, lab.Options{
+		Dir: dir, Spokes: lab.DefaultSpokes(spokes), Programs: lab.ProgramsIn(bin), Products: true,
+		HubArgs: []string{"--render-deadline=5s"}, AgentArgs: []string{"--heartbeat=1s"},
+	})
+	if err != nil {
+		return nil, err
+	}
+	w := &world{lab: l, status: l.Status(), spokes: map[string]client.Client{}}
+	if w.hub, err = connect(w.status.Hub.Kubeconfig); err != nil {
+		return nil, err
+	}
+	for _, s := range w.status.Spokes {
+		if w.spokes[s.Name], err = connect(s.Kubeconfig); err != nil {
+			return nil, err
+		}
+	}
+	return w, nil
+}
+
+func connect(kubeconfig string) (client.Client, error) {
+	scheme, err := hub.Scheme()
+	if err != nil {
+		return nil, err
+	}
+	raw, err := os.ReadFile(kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	cfg, err := clientcmd.RESTConfigFromKubeConfig(raw)
+	if err != nil {
+		return nil, err
+	}
+	cfg.QPS = -1
+	return client.New(cfg, client.Options{Scheme: scheme})
+}

@@ -1,0 +1,66 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"maps"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
+)
+
+// apply creates or updates the Bundles on the hub.
+func (f *applyFlags) apply(cmd *cobra.Command, bundles []*fleet.Bundle) error {
+	hub, err := f.client()
+	if err != nil {
+		return err
+	}
+	for _, b := range bundles {
+		done, err := applyBundle(cmd.Context(), hub, b)
+		if err != nil {
+			return fmt.Errorf("bundle %s/%s: %w", b.Namespace, b.Name, explainApply(err))
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "bundle %s/%s %s\n", b.Namespace, b.Name, done)
+	}
+	return nil
+}
+
+// applyBundle tells what it did in one word.
+func applyBundle(ctx context.Context, hub client.Client, want *fleet.Bundle) (string, error) {
+	have := &fleet.Bundle{}
+	err := hub.Get(ctx, client.ObjectKeyFromObject(want), have)
+	if apierrors.IsNotFound(err) {
+		return "created", hub.Create(ctx, want)
+	}
+	if err != nil {
+		return "", err
+	}
+	if owner := have.Labels[fleet.RepoLabel]; owner != "" && owner != want.Labels[fleet.RepoLabel] {
+		return "", fmt.Errorf("it belongs to the GitRepo %s, which would undo the change: choose another NAME, or commit the change", owner)
+	}
+	next := have.DeepCopy()
+	if next.Labels == nil {
+		next.Labels = map[string]string{}
+	}
+	maps.Copy(next.Labels, want.Labels)
+	want.Spec.DeepCopyInto(&next.Spec)
+	if next.Spec.TargetCustomizationMode == "" {
+		next.Spec.TargetCustomizationMode = have.Spec.TargetCustomizationMode // the API's default
+	}
+	if equality.Semantic.DeepEqual(have, next) {
+		return "unchanged", nil
+	}
+	return "updated", hub.Update(ctx, next)
+}
+
+// explainApply says what to do about errors that one command can run into.
+func explainApply(err error) error {
+	if apierrors.IsRequestEntityTooLargeError(err) {
+		return fmt.Errorf("it is too large to be stored as one object: use --compress, or a GitRepo, which has no such limit: %w", err)
+	}
+	return err
+}

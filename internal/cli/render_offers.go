@@ -1,0 +1,54 @@
+package cli
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/flotilla-sh/flotilla/internal/render"
+	"github.com/flotilla-sh/flotilla/internal/render/helm"
+)
+
+var (
+	versionText = regexp.MustCompile(`^v?(\d+\.\d+)(\.\d+)?([-+].*)?$`)
+	kindText    = regexp.MustCompile(`^([^/\s]+/)?[^/\s]+/[A-Z]\w*$`)
+)
+
+// capabilities is what a cluster offers to renders, as flags say it.
+func capabilities(version string, apis []string) (render.Capabilities, error) {
+	offers := render.Capabilities{}
+	if version != "" {
+		parts := versionText.FindStringSubmatch(version)
+		if parts == nil {
+			return offers, usagef("--kube-version %s: use a version such as v1.36.3", version)
+		}
+		patch := parts[2]
+		if patch == "" {
+			patch = ".0"
+		}
+		offers.KubeVersion = "v" + parts[1] + patch + parts[3]
+	}
+	if len(apis) == 0 {
+		return offers, nil
+	}
+	// Who names one kind does not mean to take Kubernetes' own away.
+	for _, api := range helm.DefaultAPIs() {
+		if kindText.MatchString(api) {
+			offers.APIs = append(offers.APIs, apiOf(api))
+		}
+	}
+	for _, api := range apis {
+		name, cluster := strings.CutSuffix(api, ":Cluster")
+		if !kindText.MatchString(name) {
+			return offers, usagef("--api %s: use group/version/Kind, such as monitoring.coreos.com/v1/ServiceMonitor", api)
+		}
+		offer := apiOf(name)
+		offer.Namespaced = !cluster
+		offers.APIs = append(offers.APIs, offer)
+	}
+	return offers, nil
+}
+
+func apiOf(name string) render.API {
+	slash := strings.LastIndexByte(name, '/')
+	return render.API{GroupVersion: name[:slash], Kind: name[slash+1:], Namespaced: true}
+}

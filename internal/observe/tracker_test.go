@@ -1,0 +1,120 @@
+package observe
+
+import (
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/flotilla-sh/flotilla/internal/apply"
+)
+
+const manager = "flotilla-ns/web"
+
+var owner = apply.Owner{Bundle: "ns/web", Label: "l", Manager: manager}
+
+// seenMeta is an object's metadata with the fields that ours owns.
+func seenMeta(version, generation string, ours string, others ...metav1.ManagedFieldsEntry) *metav1.ObjectMeta {
+	meta := &metav1.ObjectMeta{UID: types.UID("u"), ResourceVersion: version}
+	if generation != "" {
+		meta.Generation = int64(generation[0] - '0')
+	}
+	meta.ManagedFields = append(others, entry(manager, metav1.ManagedFieldsOperationApply, "", ours))
+	return meta
+}
+
+func entry(name string, op metav1.ManagedFieldsOperationType, sub, fields string) metav1.ManagedFieldsEntry {
+	return metav1.ManagedFieldsEntry{Manager: name, Operation: op, Subresource: sub, FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)}}
+}
+
+func TestSightings(t *testing.T) {
+	const full, less = `{"f:spec":{"f:a":{},"f:b":{}}}`, `{"f:spec":{"f:a":{}}}`
+	update := metav1.ManagedFieldsOperationUpdate
+	ref := apply.Ref{Version: "v1", Kind: "Thing", Namespace: "n", Name: "x"}
+	for name, test := range map[string]struct {
+		health bool
+		first  *metav1.ObjectMeta
+		then   *metav1.ObjectMeta
+		want   Look
+	}{
+		"our own write":                    {first: seenMeta("10", "1", full), then: seenMeta("10", "1", full), want: LookAway},
+		"an event from before our write":   {first: seenMeta("10", "1", full), then: seenMeta("9", "1", less), want: LookAway},
+		"the set is smaller":               {first: seenMeta("10", "1", full), then: seenMeta("11", "1", less), want: LookDrift},
+		"the generation moved":             {first: seenMeta("10", "1", full), then: seenMeta("11", "2", full), want: LookDrift},
+		"gone":                             {first: seenMeta("10", "1", full), want: LookDrift},
+		"status of a stateless object":     {first: seenMeta("10", "1", full), then: seenMeta("11", "1", full, entry("kubelet", update, "status", `{"f:status":{}}`)), want: LookAway},
+		"status of an object with a state": {health: true, first: seenMeta("10", "1", full), then: seenMeta("11", "1", full, entry("kubelet", update, "status", `{"f:status":{}}`)), want: LookHealth},
+		"a write without a generation":     {first: seenMeta("10", "", full), then: seenMeta("11", "", full, entry("kubectl", update, "", `{"f:data":{}}`)), want: LookDrift},
+		"status without a generation":      {first: seenMeta("10", "", full), then: seenMeta("11", "", full, entry("kubelet", update, "status", `{"f:status":{}}`)), want: LookAway},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tracker := NewTracker(clocktesting.NewFakePassiveClock(time.Unix(0, 0)), func(string, time.Duration) {})
+			base := SeenOf(test.first, manager)
+			tracker.Track(owner, apply.Inventory{{
+				Ref: ref, UID: base.UID, Fields: base.Fields, Generation: base.Generation, ResourceVersion: base.ResourceVersion, Health: test.health,
+			}})
+			if test.health {
+				tracker.Targets("l", false)
+			}
+			tracker.See("l", ref, test.first)
+			tracker.See("l", ref, test.then)
+			got := LookAway
+			for _, target := range tracker.Targets("l", false) {
+				got = target.Look
+			}
+			if got != test.want {
+				t.Errorf("look %d, want %d", got, test.want)
+			}
+			if live := tracker.Live("l", ref); live.Changed {
+				t.Error("a look that was taken is still pending")
+			}
+		})
+	}
+}
+
+func TestWhatIsSeenDuringAnApplyIsJudgedAfterIt(t *testing.T) {
+	ref := apply.Ref{Version: "v1", Kind: "Thing", Namespace: "n", Name: "x"}
+	tracker := NewTracker(clocktesting.NewFakePassiveClock(time.Unix(0, 0)), func(string, time.Duration) {})
+	tracker.Begin(owner)
+	tracker.See("l", ref, seenMeta("20", "2", `{"f:a":{}}`))
+	after := SeenOf(seenMeta("20", "2", `{"f:a":{}}`), manager)
+	tracker.Track(owner, apply.Inventory{{Ref: ref, UID: "u", Fields: after.Fields, Generation: 2, ResourceVersion: "20"}})
+	if got := tracker.Targets("l", false); len(got) != 0 {
+		t.Errorf("our own write is looked at: %+v", got)
+	}
+	tracker.Begin(owner)
+	tracker.See("l", ref, nil)
+	tracker.Track(owner, apply.Inventory{{Ref: ref, UID: "u", Fields: after.Fields, Generation: 2, ResourceVersion: "20"}})
+	if got := tracker.Targets("l", false); len(got) != 1 {
+		t.Errorf("a deletion during an apply is missed: %+v", got)
+	}
+}
+
+func TestBusyObjectsAreLookedAtLessAndLess(t *testing.T) {
+	ref := apply.Ref{Version: "v1", Kind: "ConfigMap", Namespace: "n", Name: "x"}
+	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
+	var delays []time.Duration
+	tracker := NewTracker(clock, func(_ string, after time.Duration) { delays = append(delays, after) })
+	write := func(n int) *metav1.ObjectMeta {
+		e := entry("elector", metav1.ManagedFieldsOperationUpdate, "", `{"f:data":{"f:leader":{}}}`)
+		e.Time = &metav1.Time{Time: time.Unix(int64(n), 0)}
+		return seenMeta(string(rune('1'+n))+"0", "", `{"f:data":{"f:a":{}}}`, e)
+	}
+	first := SeenOf(write(0), manager)
+	tracker.Track(owner, apply.Inventory{{Ref: ref, UID: "u", Fields: first.Fields, ResourceVersion: "10"}})
+	tracker.See("l", ref, write(0))
+	for n := 1; n < 4; n++ {
+		tracker.See("l", ref, write(n))
+		clock.SetTime(clock.Now().Add(time.Minute))
+		for range tracker.Targets("l", false) {
+			tracker.Accept("l", ref, SeenOf(write(n), manager))
+		}
+		tracker.See("l", ref, write(n+4))
+	}
+	last := delays[len(delays)-1]
+	if last < 2*time.Second {
+		t.Errorf("looked at again after %s only: %v", last, delays)
+	}
+}
