@@ -58,7 +58,7 @@ func isObjectError(err error) bool {
 // Secret may quote its values, so only the fields are named.
 func rejected(ref Ref, err error) error {
 	status, ok := errors.AsType[*apierrors.StatusError](err)
-	if !ok || !isRefusal(err) {
+	if !ok || !IsRefusal(err) {
 		return err
 	}
 	if ref.Kind == "Secret" && ref.Group == "" {
@@ -85,11 +85,15 @@ func causeFields(status *apierrors.StatusError) string {
 	return " because of " + strings.Join(fields, ", ")
 }
 
-// isRefusal tells whether the same request would be refused again.
-func isRefusal(err error) bool {
+// IsRefusal tells whether a server's answer means that it would refuse the same
+// request again.
+func IsRefusal(err error) bool {
+	if err == nil {
+		return false
+	}
 	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err) ||
 		apierrors.IsMethodNotSupported(err) || apierrors.IsRequestEntityTooLargeError(err) ||
-		apierrors.IsUnsupportedMediaType(err) || apierrors.IsNotFound(err) || apierrors.ReasonForError(err) == ""
+		apierrors.IsUnsupportedMediaType(err) || apierrors.IsNotFound(err)
 }
 
 // guardFailed tells whether a write was not done because its object exists, is

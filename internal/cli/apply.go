@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"reflect"
@@ -133,7 +132,7 @@ func (f *applyFlags) bundles(in bundle.Input, names []string) (bundles []*fleet.
 	}
 	in.Paths = dirs.paths
 	drafts, err := bundle.Scan(dirs.tree, in)
-	errs := []error{err}
+	errs := several{err}
 	for i := range drafts {
 		warnings = append(warnings, drafts[i].Warnings...)
 		if drafts[i].Err != nil {
@@ -143,7 +142,7 @@ func (f *applyFlags) bundles(in bundle.Input, names []string) (bundles []*fleet.
 		made, err := f.bundle(&drafts[i])
 		bundles, errs = append(bundles, made), append(errs, err)
 	}
-	return bundles, warnings, errors.Join(errs...)
+	return bundles, warnings, errs.orNil()
 }
 
 // targetsFile is what a file of targets holds.

@@ -11,15 +11,14 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-sh/flotilla/internal/bundle"
 	"github.com/flotilla-sh/flotilla/internal/effect"
-	"github.com/flotilla-sh/flotilla/internal/fault"
 	"github.com/flotilla-sh/flotilla/internal/render"
 	"github.com/flotilla-sh/flotilla/internal/render/worker"
 	"github.com/flotilla-sh/flotilla/internal/target"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // renderFlags are the flags of "render".
@@ -70,7 +69,7 @@ func (f *renderFlags) add(cmd *cobra.Command) {
 	set.StringVar(&f.name, "name", "cluster", "name of the cluster")
 	set.StringVarP(&f.namespace, "namespace", "n", "fleet-default", "namespace of the cluster")
 	set.StringVar(&f.repo, "gitrepo", "", "name of the GitRepo, with which the names of bundles begin (default: none)")
-	set.StringVar(&f.kubeVersion, "kube-version", "", "Kubernetes version of the cluster (default: the newest that Helm knows)")
+	set.StringVar(&f.kubeVersion, "kube-version", "", "Kubernetes version of the cluster (default "+newestKubernetes()+")")
 	set.StringArrayVar(&f.apis, "api", nil, "a kind that the cluster serves beside Kubernetes' own, as group/version/Kind, with :Cluster after a kind without namespaces; may be repeated")
 	set.DurationVar(&f.timeout, "timeout", time.Minute, "how long one bundle may take")
 	set.BoolVar(&f.strict, "strict", false, "make errors of warnings")
@@ -98,11 +97,11 @@ func (f *renderFlags) run(cmd *cobra.Command, name string) error {
 	if err != nil {
 		return err
 	}
-	errs := []error{scanErr}
+	errs := several{scanErr}
 	for i := range rendered {
 		errs = append(errs, rendered[i].tell(cmd.ErrOrStderr(), f.strict))
 	}
-	return errors.Join(errors.Join(errs...), f.format.write(cmd.OutOrStdout(), rendered))
+	return append(errs, f.format.write(cmd.OutOrStdout(), rendered)).orNil()
 }
 
 func (f *renderFlags) scanInput(dirs *directories, name string) bundle.Input {
@@ -180,7 +179,7 @@ func (r *rendering) one(ctx context.Context, draft *bundle.Draft) renderedBundle
 
 func (r *rendering) fill(ctx context.Context, out *renderedBundle, draft *bundle.Draft, options *fleet.BundleDeploymentOptions) {
 	if why := effect.Holds(options); why != "" {
-		out.warnings = append(out.warnings, why)
+		out.notes = append(out.notes, why)
 	}
 	if fields := effect.OfBundle(&draft.Spec); len(fields) > 0 {
 		out.notes = append(out.notes, effect.Condition(fields).Message)
@@ -199,7 +198,7 @@ func (r *rendering) fill(ctx context.Context, out *renderedBundle, draft *bundle
 		out.warnings = append(out.warnings, "only its cluster can render this, the objects are those of an empty one: "+result.NeedsCluster)
 	}
 	if len(result.Hooks) > 0 {
-		out.notes = append(out.notes, "Helm hooks are not printed: "+strings.Join(result.Hooks, ", "))
+		out.notes = append(out.notes, "Helm hooks are not printed: "+few(result.Hooks))
 	}
 	if len(result.UnknownScope) > 0 {
 		out.notes = append(out.notes, "the cluster decides whether these kinds have a namespace (say so with --api): "+strings.Join(result.UnknownScope, ", "))
@@ -222,10 +221,19 @@ func (b *renderedBundle) tell(w io.Writer, strict bool) error {
 	if err == nil {
 		return nil
 	}
-	return fault.Stall(fault.ReasonOf(err, ""), errors.New(b.about(err.Error())))
+	return errors.New(b.about(err.Error()))
 }
 
 // about puts the bundle before a text.
 func (b *renderedBundle) about(text string) string {
-	return fmt.Sprintf("bundle %s: %s", b.name, text)
+	return fmt.Sprintf("bundle %s: %s", b.name, strings.ReplaceAll(text, "\n", "\n  "))
+}
+
+// few lists the first of many.
+func few(all []string) string {
+	const most = 3
+	if len(all) <= most {
+		return strings.Join(all, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(all[:most], ", "), len(all)-most)
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"regexp"
+	"runtime/debug"
 	"strings"
 
 	"github.com/flotilla-sh/flotilla/internal/render"
@@ -15,7 +16,7 @@ var (
 
 // capabilities is what a cluster offers to renders, as flags say it.
 func capabilities(version string, apis []string) (render.Capabilities, error) {
-	offers := render.Capabilities{}
+	offers := render.Capabilities{KubeVersion: newestKubernetes()}
 	if version != "" {
 		parts := versionText.FindStringSubmatch(version)
 		if parts == nil {
@@ -46,6 +47,20 @@ func capabilities(version string, apis []string) (render.Capabilities, error) {
 		offers.APIs = append(offers.APIs, offer)
 	}
 	return offers, nil
+}
+
+// newestKubernetes is the version that the Kubernetes libraries of this program
+// are of.
+func newestKubernetes() string {
+	const library = "k8s.io/apimachinery"
+	if build, ok := debug.ReadBuildInfo(); ok {
+		for _, module := range build.Deps {
+			if rest, isLibrary := strings.CutPrefix(module.Version, "v0."); module.Path == library && isLibrary {
+				return "v1." + rest
+			}
+		}
+	}
+	return helm.DefaultVersion()
 }
 
 func apiOf(name string) render.API {

@@ -55,7 +55,9 @@ func Run(ctx context.Context, env Env) int {
 	if err == nil {
 		return ExitOK
 	}
-	fmt.Fprintln(env.Err, "error:", err)
+	for _, e := range eachOf(err) {
+		fmt.Fprintln(env.Err, "error:", e)
+	}
 	if usage := (*usageError)(nil); errors.As(err, &usage) {
 		fmt.Fprintf(env.Err, "See '%s --help'.\n", cmd.CommandPath())
 		return ExitUsage
@@ -80,6 +82,7 @@ func newRoot(g *globals) *cobra.Command {
 		newStatus(g),
 		newRender(),
 		newApply(g),
+		newDemo(g),
 		newLab(g),
 		newVersion(g),
 	)
@@ -118,7 +121,7 @@ func exactArgs(names ...string) cobra.PositionalArgs {
 		if len(args) == len(names) {
 			return nil
 		}
-		return usagef("%q takes %s, got %d arguments", cmd.CommandPath(), strings.Join(names, " and "), len(args))
+		return usagef("%q takes one %s, got %d arguments", cmd.CommandPath(), strings.Join(names, " and one "), len(args))
 	}
 }
 

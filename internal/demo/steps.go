@@ -21,7 +21,11 @@ metadata:
 spec:
   repo: %s
   branch: main
-  paths: [examples, bundles]
+  paths:
+  - examples/raw
+  - examples/helm
+  - examples/kustomize
+  - bundles/cluster-baseline
   pollingInterval: 2s
   targets:
   - clusterSelector: {}
@@ -118,20 +122,20 @@ func pushCommit(ctx context.Context, s *session) error {
 	if err != nil {
 		return err
 	}
-	after := strings.Replace(string(before), greeting, newGreeting, 1)
+	after := strings.Replace(string(before), colour, newColour, 1)
 	if after == string(before) {
-		return fmt.Errorf("%s has no %q to change", file, greeting)
+		return fmt.Errorf("%s has no %q to change", file, colour)
 	}
 	if err := os.WriteFile(file, []byte(after), 0o644); err != nil {
 		return err
 	}
-	return s.commitAndPush(ctx, "Greet louder")
+	return s.commitAndPush(ctx, "Make the clock green")
 }
 
 // What the demo changes in examples/raw/configmap.yaml.
 const (
-	greeting    = "greeting: hello"
-	newGreeting = "greeting: HELLO"
+	colour    = "colour: blue"
+	newColour = "colour: green"
 )
 
 func (s *session) commitAndPush(ctx context.Context, message string) error {
@@ -144,8 +148,8 @@ func (s *session) commitAndPush(ctx context.Context, message string) error {
 }
 
 func drift(ctx context.Context, s *session) error {
-	err := s.kubectl(ctx, "--kubeconfig", s.kubeconfig("prod"), "-n", "example-raw", "patch", "configmap", "greeting",
-		"--type=merge", "-p", `{"data":{"greeting":"edited by hand"}}`)
+	err := s.kubectl(ctx, "--kubeconfig", s.kubeconfig("prod"), "-n", "apps", "patch", "configmap", "clock",
+		"--type=merge", "-p", `{"data":{"colour":"red"}}`)
 	if err != nil {
 		return err
 	}
@@ -194,7 +198,7 @@ func comeBack(ctx context.Context, s *session) error {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(file, []byte(strings.Replace(string(text), greeting, newGreeting, 1)), 0o644); err != nil {
+	if err := os.WriteFile(file, []byte(strings.Replace(string(text), colour, newColour, 1)), 0o644); err != nil {
 		return err
 	}
 	return errors.Join(

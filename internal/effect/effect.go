@@ -26,6 +26,24 @@ func OfGitRepo(spec *fleet.GitRepoSpec) []string {
 	})
 }
 
+// OfCluster names the fields of a Cluster that have no effect yet.
+func OfCluster(spec *fleet.ClusterSpec) []string {
+	return set(map[string]bool{
+		"spec.clientID":                     spec.ClientID != "",
+		"spec.kubeConfigSecret":             spec.KubeConfigSecret != "",
+		"spec.redeployAgentGeneration":      spec.RedeployAgentGeneration != 0,
+		"spec.agentEnvVars":                 len(spec.AgentEnvVars) > 0,
+		"spec.agentNamespace":               spec.AgentNamespace != "",
+		"spec.privateRepoURL":               spec.PrivateRepoURL != "",
+		"spec.agentTolerations":             len(spec.AgentTolerations) > 0,
+		"spec.agentAffinity":                spec.AgentAffinity != nil,
+		"spec.agentResources":               spec.AgentResources != nil,
+		"spec.hostNetwork":                  spec.HostNetwork != nil,
+		"spec.agentPullSecrets":             len(spec.AgentPullSecrets) > 0,
+		"spec.agentSchedulingCustomization": spec.AgentSchedulingCustomization != nil,
+	})
+}
+
 // OfBundle names the fields of a bundle that have no effect yet.
 func OfBundle(spec *fleet.BundleSpec) []string {
 	fields := ofOptions(&spec.BundleDeploymentOptions)

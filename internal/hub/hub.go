@@ -34,6 +34,7 @@ import (
 	"github.com/flotilla-sh/flotilla/internal/hub/gitrepo/pack"
 	"github.com/flotilla-sh/flotilla/internal/hub/gitrepo/poll"
 	"github.com/flotilla-sh/flotilla/internal/hub/guard"
+	"github.com/flotilla-sh/flotilla/internal/hub/noeffect"
 	"github.com/flotilla-sh/flotilla/internal/hub/summary"
 	"github.com/flotilla-sh/flotilla/internal/pipeline"
 	"github.com/flotilla-sh/flotilla/internal/render"
@@ -162,6 +163,7 @@ func wire(ctx context.Context, mgr manager.Manager, w wiring) error {
 		(&register.Controller{Client: c, Live: w.live, Clock: now}).Setup(mgr),
 		(&lease.Controller{Contact: w.guard, Client: c, Events: events, Clock: now}).Setup(mgr),
 		(&summary.Controller{Client: c, Clock: now}).Setup(mgr),
+		noeffect.Setup(mgr, now),
 		mgr.Add(&gc.Collector{Client: c, Live: w.live, Store: store, Clock: now}),
 	}
 	for _, err := range setups {

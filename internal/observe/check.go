@@ -33,27 +33,27 @@ type Checker struct {
 func NewChecker(c *apply.Client) *Checker { return &Checker{client: c} }
 
 // Health reads an object for its state only.
-func (c *Checker) Health(ctx context.Context, ref apply.Ref, owner apply.Owner, rules Rules) (Finding, error) {
+func (c *Checker) Health(ctx context.Context, ref apply.Ref, w Wanted) (Finding, error) {
 	live, err := c.client.Get(ctx, ref)
 	if err != nil {
 		return Finding{}, err
 	}
-	return found(ref, live, owner, rules), nil
+	return found(ref, live, w), nil
 }
 
 // Drift reads an object and compares it with what the apply of desired would
-// make of it.
-func (c *Checker) Drift(ctx context.Context, desired *unstructured.Unstructured, owner apply.Owner, rules Rules) (Finding, error) {
+// make of it. The baseline is what was applied last.
+func (c *Checker) Drift(ctx context.Context, desired *unstructured.Unstructured, baseline apply.Entry, w Wanted) (Finding, error) {
 	ref := apply.RefOf(desired)
 	live, err := c.client.Get(ctx, ref)
 	if apierrors.IsNotFound(err) || apply.IsNoKind(err) {
-		return missing(ref, rules), nil
+		return missing(ref, w.Rules), nil
 	}
 	if err != nil {
 		return Finding{}, err
 	}
-	finding := found(ref, live, owner, rules)
-	if other := live.GetAnnotations()[fleet.BundleAnnotation]; other != "" && other != owner.Bundle {
+	finding := found(ref, live, w)
+	if other := live.GetAnnotations()[fleet.BundleAnnotation]; other != "" && other != w.Owner.Bundle {
 		finding.Drift = modified(ref)
 		finding.Drift.Create, finding.Drift.Exist = true, true
 		return finding, nil
@@ -61,23 +61,31 @@ func (c *Checker) Drift(ctx context.Context, desired *unstructured.Unstructured,
 	if live.GetDeletionTimestamp() != nil {
 		return finding, nil
 	}
-	wanted, err := c.client.DryRun(ctx, desired, owner.Manager)
+	wanted, err := c.client.DryRun(ctx, desired, w.Owner.Manager)
+	if apply.IsRefusal(err) {
+		// A webhook that knows no dry run, or an object that cannot be changed
+		// back in place: only that something is ours no more can be told.
+		if finding.Seen.UID != baseline.UID || finding.Seen.Fields != baseline.Fields {
+			finding.Drift = modified(ref)
+		}
+		return finding, nil
+	}
 	if err != nil {
 		return Finding{}, err
 	}
-	finding.Drift, err = drift(ref, wanted, live, driftContext{owner: owner, rules: rules})
+	finding.Drift, err = drift(wanted, live, w)
 	return finding, err
 }
 
-func found(ref apply.Ref, live *unstructured.Unstructured, owner apply.Owner, rules Rules) Finding {
+func found(ref apply.Ref, live *unstructured.Unstructured, w Wanted) Finding {
 	meta := metav1.ObjectMeta{
 		UID: live.GetUID(), ResourceVersion: live.GetResourceVersion(), Generation: live.GetGeneration(),
 		ManagedFields: live.GetManagedFields(),
 	}
 	return Finding{
 		Ref: ref, UID: string(live.GetUID()),
-		Health: HealthOf(live, rules.Conditions),
-		Seen:   SeenOf(&meta, owner.Manager),
+		Health: HealthOf(live, w.Rules.Conditions),
+		Seen:   SeenOf(&meta, w.Owner.Manager),
 	}
 }
 
@@ -94,20 +102,16 @@ func modified(ref apply.Ref) *fleet.ModifiedStatus {
 	return &fleet.ModifiedStatus{Kind: ref.Kind, APIVersion: ref.APIVersion(), Namespace: ref.Namespace, Name: ref.Name}
 }
 
-// driftContext is what a comparison depends on besides the two objects.
-type driftContext struct {
-	owner apply.Owner
-	rules Rules
-}
-
-func drift(ref apply.Ref, wanted, live *unstructured.Unstructured, dc driftContext) (*fleet.ModifiedStatus, error) {
-	by := writers(wanted.GetManagedFields(), live.GetManagedFields(), dc.owner.Manager)
+// drift compares the live object with what an apply would make of it.
+func drift(wanted, live *unstructured.Unstructured, of Wanted) (*fleet.ModifiedStatus, error) {
+	ref := apply.RefOf(live)
+	by := writers(wanted.GetManagedFields(), live.GetManagedFields(), of.Owner.Manager)
 	ceded := replicasCeded(live.GetManagedFields())
 	if err := masked(wanted, live); err != nil {
 		return nil, err
 	}
 	w, l := compared(wanted), compared(live)
-	fields := dc.rules.keep(ref, differences(w, l))
+	fields := of.Rules.keep(ref, differences(w, l))
 	if ceded {
 		fields = slices.DeleteFunc(fields, func(f field) bool { return f.pointer == "/spec/replicas" })
 	}

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -230,4 +231,34 @@ func Errors(outcomes []Outcome) (err error, held int) {
 		return nil, 0
 	}
 	return fault.Stall(fault.ReasonOf(err, "RenderFailed"), errors.New(strings.Join(lines, "; "))), held
+}
+
+// Warnings collects what the renders have to say to the bundle's author, each
+// once. rendered is false where every render was remembered, so that what an
+// earlier one said still stands.
+func Warnings(outcomes []Outcome) (all []string, rendered bool) {
+	seen := map[*render.Result]bool{}
+	said := map[string]bool{}
+	for _, o := range outcomes {
+		if o.Result == nil || seen[o.Result] {
+			continue
+		}
+		seen[o.Result] = true
+		for _, w := range warningsOf(o.Result) {
+			if !said[w] {
+				said[w] = true
+				all = append(all, w)
+			}
+		}
+	}
+	return all, len(seen) > 0
+}
+
+func warningsOf(r *render.Result) []string {
+	if len(r.Hooks) == 0 {
+		return r.Warnings
+	}
+	const most = 3
+	names := strings.Join(r.Hooks[:min(most, len(r.Hooks))], ", ")
+	return append(slices.Clone(r.Warnings), fmt.Sprintf("%d Helm hooks of this chart do not run yet: %s", len(r.Hooks), names))
 }

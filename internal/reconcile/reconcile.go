@@ -5,6 +5,9 @@ package reconcile
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -81,4 +84,18 @@ func Working(on string) fleet.Condition {
 	return fleet.Condition{
 		Type: fleet.ConditionReady, Status: metav1.ConditionUnknown, Reason: "Working", Message: "working on " + on,
 	}
+}
+
+// Warnings is the condition that lists what is not as its author will have
+// meant it. The list is cut where it grows long.
+func Warnings(all []string) fleet.Condition {
+	const most = 10
+	if len(all) == 0 {
+		return fleet.Condition{Type: fleet.ConditionWarnings, Status: metav1.ConditionFalse}
+	}
+	lines := all[:min(most, len(all))]
+	if more := len(all) - len(lines); more > 0 {
+		lines = append(slices.Clone(lines), fmt.Sprintf("and %d more", more))
+	}
+	return fleet.Condition{Type: fleet.ConditionWarnings, Status: metav1.ConditionTrue, Reason: "Warnings", Message: strings.Join(lines, "; ")}
 }

@@ -262,7 +262,7 @@ func (c *Controller) rest(ctx context.Context, j job, d Decision) time.Duration 
 	}
 	if err := c.report(ctx, j, d); err != nil {
 		logr.FromContextOrDiscard(ctx).Info("could not report to the hub; trying again", "deployment", j.name, "error", err.Error())
-		return reportRetry
+		return c.unreported(j.name)
 	}
 	return d.After
 }

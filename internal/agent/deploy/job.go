@@ -40,6 +40,8 @@ type job struct {
 	// reported is the status that the hub has, as JSON, of statusVersion.
 	reported      []byte
 	statusVersion string
+	// unreported counts the reports that failed since.
+	unreported int
 
 	// trackedSince is when the objects were last given to the observer.
 	trackedSince time.Time

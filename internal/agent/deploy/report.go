@@ -8,13 +8,29 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/flotilla-sh/flotilla/internal/status"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
 
-// reportRetry is when a report that did not reach the hub is tried again.
-const reportRetry = 5 * time.Second
+// reportRetryMin and reportRetryMax bound the wait before a report that did
+// not reach the hub is tried again.
+const (
+	reportRetryMin = 2 * time.Second
+	reportRetryMax = time.Minute
+)
+
+// unreported counts a report that did not reach the hub, and returns when to
+// try again.
+func (c *Controller) unreported(name string) time.Duration {
+	var pause time.Duration
+	c.update(name, func(j *job) {
+		j.unreported++
+		pause = min(reportRetryMin<<min(j.unreported-1, 10), reportRetryMax)
+	})
+	return wait.Jitter(pause, 0.5)
+}
 
 // report writes the status of a deployment to the hub where it has changed.
 func (c *Controller) report(ctx context.Context, j job, d Decision) error {
@@ -35,7 +51,7 @@ func (c *Controller) report(ctx context.Context, j job, d Decision) error {
 	}
 	c.update(j.name, func(live *job) {
 		if !olderVersion(version, live.statusVersion) {
-			live.reported, live.statusVersion = now, version
+			live.reported, live.statusVersion, live.unreported = now, version, 0
 		}
 	})
 	c.wakeDependents(j)

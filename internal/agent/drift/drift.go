@@ -22,9 +22,11 @@ import (
 const (
 	// fullCheck is how often every object is looked at, give or take jitter.
 	fullCheck = 40 * time.Minute
-	// retryAfter is when an object that could not be read is tried again.
-	retryAfter = 5 * time.Second
-	workers    = 2
+	// retryMin and retryMax bound the wait before objects that could not be
+	// read are tried again.
+	retryMin = 2 * time.Second
+	retryMax = 5 * time.Minute
+	workers  = 2
 )
 
 // Deployments is where the controller asks what is wanted, and tells that it
@@ -50,6 +52,7 @@ type Controller struct {
 	findings map[string]map[apply.Ref]observe.Finding
 	looking  map[string]*sync.Mutex
 	timed    map[string]bool
+	failures map[string]int
 }
 
 // New returns a controller and the function that asks it for a look.
@@ -60,6 +63,7 @@ func New(checker *observe.Checker) *Controller {
 		findings: map[string]map[apply.Ref]observe.Finding{},
 		looking:  map[string]*sync.Mutex{},
 		timed:    map[string]bool{},
+		failures: map[string]int{},
 	}
 }
 
@@ -103,9 +107,25 @@ func (c *Controller) visit(ctx context.Context, of Deployments, k key) bool {
 	changed, err := c.look(ctx, of, k)
 	if err != nil && ctx.Err() == nil {
 		logr.FromContextOrDiscard(ctx).Info("could not look at all objects; trying again", "deployment", k.label, "error", err.Error())
-		c.queue.AddAfter(key{label: k.label}, wait.Jitter(retryAfter, 0.5))
+		c.queue.AddAfter(key{label: k.label}, c.failed(k.label))
+		return changed
 	}
+	c.succeeded(k.label)
 	return changed
+}
+
+// failed counts a failure and returns when to try again.
+func (c *Controller) failed(label string) time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.failures[label]++
+	return wait.Jitter(min(retryMin<<min(c.failures[label]-1, 10), retryMax), 0.5)
+}
+
+func (c *Controller) succeeded(label string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.failures, label)
 }
 
 // Look looks at what there is to look at in a deployment, at once.
@@ -146,7 +166,7 @@ func (c *Controller) check(ctx context.Context, w observe.Wanted, targets []obse
 
 func (c *Controller) one(ctx context.Context, w observe.Wanted, target observe.Target) (observe.Finding, error) {
 	if target.Look == observe.LookHealth {
-		finding, err := c.checker.Health(ctx, target.Entry.Ref, w.Owner, w.Rules)
+		finding, err := c.checker.Health(ctx, target.Entry.Ref, w)
 		if err != nil && !apierrors.IsNotFound(err) {
 			return finding, err
 		}
@@ -163,7 +183,7 @@ func (c *Controller) one(ctx context.Context, w observe.Wanted, target observe.T
 	if !ok {
 		return observe.Finding{Ref: target.Entry.Ref, Health: observe.Health{Ready: true}}, nil
 	}
-	return c.checker.Drift(ctx, desired, w.Owner, w.Rules)
+	return c.checker.Drift(ctx, desired, target.Entry, w)
 }
 
 // Drifted tells whether an object was found to be not as it was applied.
@@ -226,6 +246,7 @@ func (c *Controller) Forget(label string) {
 	delete(c.findings, label)
 	delete(c.looking, label)
 	delete(c.timed, label)
+	delete(c.failures, label)
 }
 
 func (c *Controller) retry(label string, targets []observe.Target) {

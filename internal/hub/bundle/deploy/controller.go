@@ -98,6 +98,9 @@ func (c *Controller) deploy(ctx context.Context, bundle *fleet.Bundle) error {
 	}
 	bundle.Status.ObservedGeneration = bundle.Generation
 	bundle.Status.ResourcesSHA256Sum = facts.sourceDigest
+	if warnings, rendered := pipeline.Warnings(outcomes); rendered {
+		fleet.SetCondition(&bundle.Status.Conditions, reconcile.Warnings(warnings), c.Clock.Now())
+	}
 	held, count := pipeline.Errors(outcomes)
 	bundle.Status.HeldBack = count
 	return held

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
+	"github.com/flotilla-sh/flotilla/internal/effect"
 	"github.com/flotilla-sh/flotilla/internal/fault"
 	"github.com/flotilla-sh/flotilla/internal/hub/removal"
 	"github.com/flotilla-sh/flotilla/internal/names"
@@ -66,6 +67,7 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	patcher := reconcile.NewPatcher(c.Client, cluster)
 	err := c.register(ctx, cluster)
 	fleet.SetCondition(&cluster.Status.Conditions, reconcile.Outcome(fleet.ConditionProcessed, err), c.Clock.Now())
+	fleet.SetCondition(&cluster.Status.Conditions, effect.Condition(effect.OfCluster(&cluster.Spec)), c.Clock.Now())
 	if patchErr := patcher.Status(ctx, cluster); patchErr != nil {
 		return reconcile.Result(ctx, patchErr)
 	}

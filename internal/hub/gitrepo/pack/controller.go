@@ -113,6 +113,7 @@ func (c *Controller) pack(ctx context.Context, repo *fleet.GitRepo) error {
 	if err := c.write(ctx, repo, commit, drafts); err != nil {
 		return err
 	}
+	fleet.SetCondition(&repo.Status.Conditions, reconcile.Warnings(warnings(drafts)), c.Clock.Now())
 	problem := problems(drafts, scanErr)
 	if problem == nil {
 		// Only a commit that was understood whole can say what is gone.
@@ -169,6 +170,14 @@ func problems(drafts []bundle.Draft, scanErr error) error {
 		return nil
 	}
 	return fault.Stall(fault.ReasonOf(scanErr, "InvalidBundle"), errors.New(strings.Join(lines, "; ")))
+}
+
+func warnings(drafts []bundle.Draft) []string {
+	var all []string
+	for _, d := range drafts {
+		all = append(all, d.Warnings...)
+	}
+	return all
 }
 
 // report turns the outcome into conditions.

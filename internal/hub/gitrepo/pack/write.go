@@ -103,6 +103,10 @@ func (c *Controller) build(repo *fleet.GitRepo, commit string, draft *bundle.Dra
 		},
 		Spec: *draft.Spec.DeepCopy(),
 	}
+	if want.Spec.TargetCustomizationMode == "" {
+		// What the API server defaults to, so that the two compare equal.
+		want.Spec.TargetCustomizationMode = fleet.FirstMatch
+	}
 	values, err := takeValues(want)
 	if err != nil {
 		return nil, nil, fault.Stall("InvalidValues", fmt.Errorf("%s: %w", draft.Path, err))

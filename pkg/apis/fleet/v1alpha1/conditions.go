@@ -38,6 +38,9 @@ const (
 	// ConditionRendered is False where a bundle could not be rendered for some
 	// of its clusters; the message names them.
 	ConditionRendered = "Rendered"
+	// ConditionWarnings is True where something is not as its author will have
+	// meant it, although it could be acted on; the message lists it.
+	ConditionWarnings = "Warnings"
 	// ConditionEffective is False where fields are set that have no effect yet;
 	// the message names them.
 	ConditionEffective = "Effective"
