@@ -58,14 +58,25 @@ func isObjectError(err error) bool {
 // Secret may quote its values, so only the fields are named.
 func rejected(ref Ref, err error) error {
 	status, ok := errors.AsType[*apierrors.StatusError](err)
-	if !ok || !IsRefusal(err) {
+	if !ok {
 		return err
 	}
+	refusal := IsRefusal(err)
 	if ref.Kind == "Secret" && ref.Group == "" {
-		err = fmt.Errorf("the API server refused the Secret (%s)%s; its words may quote secret values and are not repeated",
-			apierrors.ReasonForError(err), causeFields(status))
+		err = fmt.Errorf("the API server refused the Secret%s%s; its words may quote secret values and are not repeated",
+			reasonText(err), causeFields(status))
+	}
+	if !refusal {
+		return err
 	}
 	return stall(ReasonRejected, err)
+}
+
+func reasonText(err error) string {
+	if reason := apierrors.ReasonForError(err); reason != "" {
+		return " (" + string(reason) + ")"
+	}
+	return ""
 }
 
 func causeFields(status *apierrors.StatusError) string {

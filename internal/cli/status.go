@@ -1,5 +1,205 @@
 package cli
 
-import "github.com/spf13/cobra"
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
 
-func newStatus(g *globals) *cobra.Command { return &cobra.Command{Use: "status"} }
+	"github.com/spf13/cobra"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-sh/flotilla/internal/cli/overview"
+	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
+)
+
+// hubTimeout is how long the hub may take to answer.
+const hubTimeout = 20 * time.Second
+
+// statusFlags are the flags of "status".
+type statusFlags struct {
+	hubFlags
+	repo     string
+	all      bool
+	watch    bool
+	exitCode bool
+	format   output
+}
+
+func newStatus(g *globals) *cobra.Command {
+	flags := &statusFlags{hubFlags: hubFlags{globals: g}}
+	cmd := &cobra.Command{
+		Use:   "status [GITREPO]",
+		Short: "Show what is where, what is wrong and why",
+		Long: `Shows the GitRepos of a namespace, the state of every bundle on every cluster,
+and what is wrong: on which object, why, and, where something was changed on a
+cluster, the field, its wanted and its live value and the program that did it.
+
+The exit code is 0 whatever the states are, as long as they could be read. With
+--exit-code it is 1 where not everything is Ready.
+
+With --watch the picture is drawn again with every change; where the output is
+not a terminal, each change is a line.`,
+		Example: `  flotilla status
+  flotilla status platform --watch
+  flotilla status -A -o json
+  flotilla status platform --exit-code && echo all ready`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return usagef("%q takes at most one GITREPO, got %d arguments", cmd.CommandPath(), len(args))
+			}
+			return nil
+		},
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return flags.completeRepos(cmd.Context()), cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				flags.repo = args[0]
+			}
+			return flags.run(cmd)
+		},
+	}
+	flags.hubFlags.add(cmd, "fleet-default")
+	cmd.Flags().BoolVarP(&flags.all, "all-namespaces", "A", false, "all namespaces")
+	cmd.Flags().BoolVarP(&flags.watch, "watch", "w", false, "go on and show changes until Ctrl-C")
+	cmd.Flags().BoolVar(&flags.exitCode, "exit-code", false, "end with 1 where not everything is Ready")
+	addOutput(cmd, &flags.format)
+	cmd.MarkFlagsMutuallyExclusive("namespace", "all-namespaces")
+	cmd.MarkFlagsMutuallyExclusive("watch", "exit-code")
+	return cmd
+}
+
+func (f *statusFlags) run(cmd *cobra.Command) error {
+	if f.watch {
+		if f.format != textOutput {
+			return usagef("--watch shows text; leave out -o %s", f.format)
+		}
+		return f.follow(cmd)
+	}
+	hub, err := f.client()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), hubTimeout)
+	defer cancel()
+	report, err := f.report(ctx, hub)
+	if err != nil {
+		return err
+	}
+	err = f.format.write(cmd.OutOrStdout(), report, func(w io.Writer) error { return report.Write(w, f.paintState) })
+	if err == nil && f.exitCode && !report.Ready {
+		return fmt.Errorf("not everything is ready: %d problems", len(report.Problems))
+	}
+	return err
+}
+
+// report reads the hub.
+func (f *statusFlags) report(ctx context.Context, from client.Reader) (*overview.Report, error) {
+	in, err := f.gather(ctx, from)
+	if err != nil {
+		return nil, explainHub(err)
+	}
+	if f.repo != "" && !hasRepo(in.GitRepos, f.repo) {
+		return nil, f.noSuchRepo(in.GitRepos)
+	}
+	report := overview.Make(in)
+	return &report, nil
+}
+
+func (f *statusFlags) gather(ctx context.Context, from client.Reader) (overview.Input, error) {
+	var here []client.ListOption
+	var ours []client.ListOption
+	if !f.all {
+		here = append(here, client.InNamespace(f.namespace))
+		// Deployments are in the namespaces of their clusters.
+		ours = append(ours, client.MatchingLabels{fleet.BundleNamespaceLabel: f.namespace})
+	}
+	repos, bundles := &fleet.GitRepoList{}, &fleet.BundleList{}
+	clusters, deployments := &fleet.ClusterList{}, &fleet.BundleDeploymentList{}
+	err := errors.Join(
+		from.List(ctx, repos, here...), from.List(ctx, bundles, here...),
+		from.List(ctx, clusters, here...), from.List(ctx, deployments, ours...),
+	)
+	return overview.Input{
+		GitRepos: repos.Items, Bundles: bundles.Items, Clusters: clusters.Items, Deployments: deployments.Items,
+		GitRepo: f.repo,
+	}, err
+}
+
+// explainHub says what to do where the hub cannot be read.
+func explainHub(err error) error {
+	if all, ok := err.(interface{ Unwrap() []error }); ok && len(all.Unwrap()) > 0 {
+		err = all.Unwrap()[0] // they all fail alike
+	}
+	if apimeta.IsNoMatchError(err) {
+		return fmt.Errorf("this is no hub: it does not have Flotilla's kinds; install the chart flotilla-crd, or name another --kubeconfig (%w)", err)
+	}
+	return fmt.Errorf("cannot read the hub: %w", err)
+}
+
+func hasRepo(repos []fleet.GitRepo, name string) bool {
+	for i := range repos {
+		if repos[i].Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+func (f *statusFlags) noSuchRepo(repos []fleet.GitRepo) error {
+	where := "namespace " + f.namespace
+	if f.all {
+		where = "any namespace"
+	}
+	if len(repos) == 0 {
+		return fmt.Errorf("there is no GitRepo in %s", where)
+	}
+	var names []string
+	for i := range repos {
+		names = append(names, repos[i].Name)
+	}
+	return fmt.Errorf("there is no GitRepo %q in %s; there is %s", f.repo, where, strings.Join(names, ", "))
+}
+
+func (f *statusFlags) completeRepos(ctx context.Context) []cobra.Completion {
+	const patience = 3 * time.Second
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	hub, err := f.client()
+	if err != nil {
+		return nil
+	}
+	var options []client.ListOption
+	if !f.all {
+		options = append(options, client.InNamespace(f.namespace))
+	}
+	repos := &fleet.GitRepoList{}
+	if err := hub.List(ctx, repos, options...); err != nil {
+		return nil
+	}
+	var names []cobra.Completion
+	for i := range repos.Items {
+		names = append(names, cobra.CompletionWithDesc(repos.Items[i].Name, repos.Items[i].Spec.Repo))
+	}
+	return names
+}
+
+// paintState colours a text by the state that it speaks of.
+func (f *statusFlags) paintState(state, text string) string {
+	switch state {
+	case string(fleet.Ready):
+		return f.paint(green, text)
+	case string(fleet.ErrApplied), string(fleet.Modified), string(fleet.StateOffline):
+		return f.paint(red, text)
+	case fleet.ReasonNotYetEffective, "Kept", "Paused", "NoClusters":
+		return text
+	}
+	return f.paint(yellow, text)
+}

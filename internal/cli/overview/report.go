@@ -20,7 +20,10 @@ const (
 // Make makes a report of the objects.
 func Make(in Input) Report {
 	in = only(in)
-	m := &maker{silent: map[string]bool{}}
+	m := &maker{silent: map[string]bool{}, out: Report{
+		GitRepos: []GitRepo{}, Clusters: []Cluster{}, Bundles: []Bundle{},
+		Deployments: []Deployment{}, Problems: []Problem{}, Notes: []Problem{},
+	}}
 	for i := range in.GitRepos {
 		m.gitRepo(&in.GitRepos[i])
 	}
@@ -86,6 +89,9 @@ func (m *maker) gitRepo(r *fleet.GitRepo) {
 	}
 	if ready == nil && found == 0 {
 		m.problem(at, stateUnknown, "the hub has not looked at it yet: does flotilla-hub run?")
+	}
+	if found == 0 && r.Status.Commit != "" && r.Status.Summary.DesiredReady == 0 {
+		m.note(at, "NoClusters", "no cluster gets any of its bundles: do its targets match the labels of a cluster?")
 	}
 	m.effect(at, r.Status.Conditions)
 	if r.DeletionTimestamp != nil {
