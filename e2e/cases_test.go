@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os/exec"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -149,21 +151,27 @@ func (w *world) secondHub(t *testing.T, cacheDir string) string {
 	return string(out)
 }
 
-// contains reports the parts that a text lacks.
-func contains(t *testing.T, text string, parts ...string) {
-	t.Helper()
+// says is an error where a text lacks one of the parts.
+func says(text string, parts ...string) error {
 	for _, part := range parts {
 		if !strings.Contains(text, part) {
-			t.Errorf("%q lacks %q", text, part)
+			return fmt.Errorf("%q lacks %q", text, part)
 		}
 	}
+	return nil
+}
+
+// deploymentOf reads a Deployment from a spoke.
+func (w *world) deploymentOf(spoke, namespace, name string) (*appsv1.Deployment, error) {
+	d := &appsv1.Deployment{}
+	return d, w.spokes[spoke].Get(context.Background(), client.ObjectKey{Namespace: namespace, Name: name}, d)
 }
 
 // ready returns an error that says why a Ready condition is not True.
 func ready(conditions []fleet.Condition) error {
 	c := fleet.FindCondition(conditions, fleet.ConditionReady)
 	if c == nil {
-		return fmt.Errorf("there is no Ready condition")
+		return errors.New("there is no Ready condition")
 	}
 	if c.Status != metav1.ConditionTrue {
 		return fmt.Errorf("Ready is %s: %s: %s", c.Status, c.Reason, c.Message)

@@ -60,9 +60,29 @@ func (s *session) kubectl(ctx context.Context, args ...string) error {
 	return s.run(ctx, "kubectl", args...)
 }
 
-// await lets kubectl wait for something in the GitRepo's namespace.
+// await lets kubectl wait for something in the GitRepo's namespace. On a
+// terminal a live table shows how it comes about.
 func (s *session) await(ctx context.Context, object, condition string) error {
+	if s.Colour {
+		defer s.live(ctx)()
+	}
 	return s.kubectl(ctx, "-n", "fleet-default", "wait", object, "--for="+condition, "--timeout="+patience)
+}
+
+// live shows the table of clusters and bundles until it is told to end.
+func (s *session) live(ctx context.Context) (end func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	cmd := s.command(ctx, "flotilla", []string{"status", "--watch"})
+	cmd.Stdout = s.Out
+	if err := cmd.Start(); err != nil {
+		cancel()
+		return func() {}
+	}
+	return func() {
+		cancel()
+		// It was interrupted, and says so.
+		_ = cmd.Wait()
+	}
 }
 
 // git runs git in the clone.

@@ -2,7 +2,6 @@ package demo
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -201,10 +200,13 @@ func comeBack(ctx context.Context, s *session) error {
 	if err := os.WriteFile(file, []byte(strings.Replace(string(text), colour, newColour, 1)), 0o644); err != nil {
 		return err
 	}
-	return errors.Join(
-		s.git(ctx, "commit", "--quiet", "--all", "-m", "While staging is away"),
-		s.git(ctx, "push", "--quiet", "origin", "main"),
-		s.run(ctx, "flotilla", "lab", "start", lab.AgentOf("staging"), "--state", s.lab),
-		s.rolledOut(ctx),
-	)
+	for _, args := range [][]string{{"commit", "--quiet", "--all", "-m", "While staging is away"}, {"push", "--quiet", "origin", "main"}} {
+		if err := s.git(ctx, args...); err != nil {
+			return err
+		}
+	}
+	if err := s.run(ctx, "flotilla", "lab", "start", lab.AgentOf("staging"), "--state", s.lab); err != nil {
+		return err
+	}
+	return s.rolledOut(ctx)
 }

@@ -63,8 +63,8 @@ type Plan struct {
 	// Release are deployments whose removal the agent has reported, or that
 	// somebody deleted: their finalizer is dropped and they are deleted.
 	Release []*fleet.BundleDeployment
-	// Removing counts deployments that wait for their agent.
-	Removing int
+	// Removing are the clusters whose agent has not yet removed what it should.
+	Removing []string
 	// Orphans counts deployments whose cluster is not known.
 	Orphans int
 }
@@ -123,9 +123,9 @@ func (p *Plan) decideUnwanted(in Input, have *fleet.BundleDeployment) {
 	case !in.Known[have.Namespace]:
 		p.Orphans++
 	case have.Spec.Removal != nil:
-		p.Removing++
+		p.Removing = append(p.Removing, have.Labels[fleet.ClusterLabel])
 	default:
-		p.Removing++
+		p.Removing = append(p.Removing, have.Labels[fleet.ClusterLabel])
 		next := have.DeepCopy()
 		next.Spec.Removal = &fleet.Removal{Reason: in.RemovalReason}
 		p.update(have, next)

@@ -128,7 +128,7 @@ func TestDriftSettingsDoNotDeployAgain(t *testing.T) {
 type counts struct{ create, update, release, removing, orphans int }
 
 func countsOf(p Plan) counts {
-	return counts{len(p.Create), len(p.Update), len(p.Release), p.Removing, p.Orphans}
+	return counts{len(p.Create), len(p.Update), len(p.Release), len(p.Removing), p.Orphans}
 }
 
 func list(all ...fleet.BundleDeployment) []fleet.BundleDeployment { return all }

@@ -50,11 +50,6 @@ func OfBundle(spec *fleet.BundleSpec) []string {
 	if spec.RolloutStrategy != nil {
 		fields = append(fields, "rolloutStrategy")
 	}
-	for _, ref := range spec.DependsOn {
-		if ref.Selector != nil {
-			fields = append(fields, "dependsOn.selector")
-		}
-	}
 	for i := range spec.Targets {
 		fields = append(fields, ofOptions(&spec.Targets[i].BundleDeploymentOptions)...)
 	}
@@ -63,20 +58,17 @@ func OfBundle(spec *fleet.BundleSpec) []string {
 
 func ofOptions(o *fleet.BundleDeploymentOptions) []string {
 	fields := map[string]bool{
-		"deleteNamespace":      o.DeleteNamespace,
-		"namespaceLabels":      len(o.NamespaceLabels) > 0,
-		"namespaceAnnotations": len(o.NamespaceAnnotations) > 0,
-		"downstreamResources":  len(o.DownstreamResources) > 0,
-		"overwrites":           len(o.Overwrites) > 0,
-		"deleteCRDResources":   o.DeleteCRDResources,
-		"diff.comparePatches":  o.Diff != nil && len(o.Diff.ComparePatches) > 0,
-		"correctDrift.force":   o.CorrectDrift != nil && o.CorrectDrift.Force,
+		"deleteNamespace":              o.DeleteNamespace,
+		"namespaceLabels":              len(o.NamespaceLabels) > 0,
+		"namespaceAnnotations":         len(o.NamespaceAnnotations) > 0,
+		"downstreamResources":          len(o.DownstreamResources) > 0,
+		"overwrites":                   len(o.Overwrites) > 0,
+		"correctDrift.keepFailHistory": o.CorrectDrift != nil && o.CorrectDrift.KeepFailHistory,
 	}
 	if h := o.Helm; h != nil {
 		fields["helm.timeoutSeconds"] = h.TimeoutSeconds != 0
 		fields["helm.waitForJobs"] = h.WaitForJobs
 		fields["helm.atomic"] = h.Atomic
-		fields["helm.force"] = h.Force
 		fields["helm.maxHistory"] = h.MaxHistory != 0
 	}
 	return set(fields)

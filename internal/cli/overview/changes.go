@@ -3,26 +3,50 @@ package overview
 import (
 	"fmt"
 	"reflect"
+	"strings"
 )
 
 // Changes tells, one a line, what is different in next.
 func Changes(last, next *Report) []string {
 	var lines []string
+	problems := byTitle(next.Problems)
+	told := map[string]bool{}
 	for _, s := range diff(subjects(last), subjects(next)) {
-		lines = append(lines, s.text())
+		line := s.text()
+		if why := reasons(problems[s.name]); why != "" {
+			line += ": " + why
+		}
+		lines = append(lines, line)
+		told[s.name] = true
 	}
-	known := map[string]Problem{}
-	for _, x := range last.Problems {
-		known[x.Title()+x.State] = x
-	}
+	before := byTitle(last.Problems)
 	for i := range next.Problems {
-		x := &next.Problems[i]
-		if old, ok := known[x.Title()+x.State]; ok && reflect.DeepEqual(old, *x) {
+		title := next.Problems[i].Title()
+		if told[title] || reflect.DeepEqual(before[title], problems[title]) {
 			continue
 		}
-		lines = append(lines, x.brief())
+		told[title] = true
+		lines = append(lines, fmt.Sprintf("%s: %s: %s", title, next.Problems[i].State, reasons(problems[title])))
 	}
 	return lines
+}
+
+// byTitle groups problems by what they are about.
+func byTitle(problems []Problem) map[string][]Problem {
+	out := map[string][]Problem{}
+	for _, x := range problems {
+		out[x.Title()] = append(out[x.Title()], x)
+	}
+	return out
+}
+
+// reasons are problems in one line.
+func reasons(problems []Problem) string {
+	var all []string
+	for i := range problems {
+		all = append(all, problems[i].brief()...)
+	}
+	return strings.Join(all, "; ")
 }
 
 // subject is anything that has a state.
@@ -78,20 +102,21 @@ func diff(last, next []subject) []subject {
 	return out
 }
 
-// brief is a problem in one line.
-func (x *Problem) brief() string {
-	text := fmt.Sprintf("%s: %s", x.Title(), x.State)
+// brief are the parts of a problem without its state.
+func (x *Problem) brief() []string {
+	var parts []string
 	if x.Message != "" {
-		text += ": " + x.Message
+		parts = append(parts, strings.ReplaceAll(x.Message, "\n", "; "))
 	}
 	for _, o := range x.Objects {
-		text += fmt.Sprintf("; %s %s", objectName(o.ObjectRef), o.Message)
+		text := objectName(o.ObjectRef) + " " + o.Message
 		if by := byText(o.By); by != "" {
 			text += " by " + by
 		}
 		for _, f := range o.Fields {
 			text += fmt.Sprintf(", %s: wanted %s, is %s", f.Path, value(f.Desired), value(f.Live))
 		}
+		parts = append(parts, text)
 	}
-	return text
+	return parts
 }

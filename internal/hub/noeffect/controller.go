@@ -43,7 +43,9 @@ func kinds() []kind {
 			func(o client.Object) *[]fleet.Condition { return &o.(*fleet.ClusterRegistration).Status.Conditions }},
 		{"clusterregistrationtoken", "agents cannot register themselves yet: create a Cluster",
 			func() client.Object { return &fleet.ClusterRegistrationToken{} },
-			func(o client.Object) *[]fleet.Condition { return &o.(*fleet.ClusterRegistrationToken).Status.Conditions }},
+			func(o client.Object) *[]fleet.Condition {
+				return &o.(*fleet.ClusterRegistrationToken).Status.Conditions
+			}},
 	}
 }
 

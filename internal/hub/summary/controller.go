@@ -74,12 +74,13 @@ func (c *Controller) watch(ctx context.Context, q queue) error {
 		{&fleet.GitRepo{}, func(o client.Object) []status.Parent { return own(status.KindGitRepo, o) }, none},
 		{&fleet.ClusterGroup{}, c.seeGroup, none},
 	}
+	var fed []toolscache.InformerSynced
 	for _, feed := range feeds {
 		informer, err := c.cache.GetInformer(ctx, feed.obj)
 		if err != nil {
 			return fmt.Errorf("watch %T: %w", feed.obj, err)
 		}
-		_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		registration, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
 			AddFunc:    func(obj any) { mark(feed.see(obj.(client.Object))) },
 			UpdateFunc: func(_, obj any) { mark(feed.see(obj.(client.Object))) },
 			DeleteFunc: func(obj any) {
@@ -92,6 +93,11 @@ func (c *Controller) watch(ctx context.Context, q queue) error {
 		if err != nil {
 			return fmt.Errorf("watch %T: %w", feed.obj, err)
 		}
+		fed = append(fed, registration.HasSynced)
+	}
+	// Nothing is written before everything is counted once.
+	if !toolscache.WaitForCacheSync(ctx.Done(), fed...) {
+		return ctx.Err()
 	}
 	return nil
 }

@@ -9,8 +9,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
@@ -57,8 +59,13 @@ type Controller struct {
 // Reconcile makes the deployments of one Bundle be what it wants.
 func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	bundle := &fleet.Bundle{}
-	if err := c.Client.Get(ctx, req.NamespacedName, bundle); err != nil {
-		return ctrl.Result{}, client.IgnoreNotFound(err)
+	err := c.Client.Get(ctx, req.NamespacedName, bundle)
+	if apierrors.IsNotFound(err) {
+		bundle.Namespace, bundle.Name = req.Namespace, req.Name
+		return reconcile.Result(ctx, c.releaseDeleted(ctx, bundle))
+	}
+	if err != nil {
+		return ctrl.Result{}, err
 	}
 	if !bundle.DeletionTimestamp.IsZero() {
 		return reconcile.Result(ctx, c.finalize(ctx, bundle))
@@ -67,7 +74,7 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return reconcile.Result(ctx, c.Client.Update(ctx, bundle))
 	}
 	patcher := reconcile.NewPatcher(c.Client, bundle)
-	err := c.deploy(ctx, bundle)
+	err = c.deploy(ctx, bundle)
 	c.report(bundle, err)
 	if patchErr := patcher.Status(ctx, bundle); patchErr != nil {
 		return reconcile.Result(ctx, patchErr)
@@ -149,30 +156,68 @@ func (c *Controller) finalize(ctx context.Context, bundle *fleet.Bundle) error {
 		if err != nil {
 			return err
 		}
-		if left > 0 {
-			return fault.Wait(deploymentsGone, "Removing", fmt.Errorf("%d clusters have not yet removed this bundle", left))
+		if len(left) > 0 {
+			return c.waitFor(ctx, bundle, left)
 		}
 	}
 	controllerutil.RemoveFinalizer(bundle, fleet.Finalizer)
 	return client.IgnoreNotFound(c.Client.Update(ctx, bundle))
 }
 
-// removeAll marks all deployments of a bundle and returns how many are left.
-func (c *Controller) removeAll(ctx context.Context, bundle *fleet.Bundle) (left int, err error) {
+// waitFor says on a deleted Bundle which clusters it waits for.
+func (c *Controller) waitFor(ctx context.Context, bundle *fleet.Bundle, clusters []string) error {
+	const most = 5
+	names := strings.Join(clusters[:min(most, len(clusters))], ", ")
+	if more := len(clusters) - most; more > 0 {
+		names += fmt.Sprintf(" and %d more", more)
+	}
+	waiting := fault.Wait(deploymentsGone, "Removing", fmt.Errorf("waiting until these clusters have removed it: %s", names))
+	patcher := reconcile.NewPatcher(c.Client, bundle)
+	fleet.SetCondition(&bundle.Status.Conditions, fleet.Condition{
+		Type: fleet.ConditionReconciling, Status: metav1.ConditionTrue, Reason: "Removing", Message: waiting.Error(),
+	}, c.Clock.Now())
+	if err := patcher.Status(ctx, bundle); err != nil {
+		return err
+	}
+	return waiting
+}
+
+// releaseDeleted lets the deployments of a Bundle that is gone go, where they
+// are deleted themselves: with their kind or their namespace. That takes
+// nothing off a cluster. The others are kept: the Bundle may only be lost.
+func (c *Controller) releaseDeleted(ctx context.Context, bundle *fleet.Bundle) error {
 	existing, err := c.existing(ctx, bundle)
 	if err != nil {
-		return 0, err
+		return err
+	}
+	for i := range existing {
+		if existing[i].DeletionTimestamp.IsZero() {
+			continue
+		}
+		if err := c.release(ctx, &existing[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removeAll marks all deployments of a bundle and returns the clusters whose
+// agents have not removed it yet.
+func (c *Controller) removeAll(ctx context.Context, bundle *fleet.Bundle) (left []string, err error) {
+	existing, err := c.existing(ctx, bundle)
+	if err != nil {
+		return nil, err
 	}
 	known, err := c.knownClusters(ctx)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	plan := deployment.Decide(deployment.Input{
 		Bundle: bundle.Name, BundleNamespace: bundle.Namespace,
 		Existing: existing, Known: known, RemovalReason: reasonBundleDeleted,
 	})
 	if err := c.act(ctx, plan, nil); err != nil {
-		return 0, err
+		return nil, err
 	}
 	return plan.Removing, nil
 }

@@ -220,9 +220,22 @@ func (c *Controller) finalize(ctx context.Context, repo *fleet.GitRepo) error {
 			return err
 		}
 		if left > 0 {
-			return fault.Wait(bundlesGone, "Removing", fmt.Errorf("%d bundles are being removed from their clusters", left))
+			return c.waitFor(ctx, repo, left)
 		}
 	}
 	controllerutil.RemoveFinalizer(repo, fleet.Finalizer)
 	return client.IgnoreNotFound(c.Client.Update(ctx, repo))
+}
+
+// waitFor says on a deleted GitRepo that it waits for its bundles.
+func (c *Controller) waitFor(ctx context.Context, repo *fleet.GitRepo, bundles int) error {
+	waiting := fault.Wait(bundlesGone, "Removing", fmt.Errorf("waiting until %d bundles are removed from their clusters", bundles))
+	patcher := reconcile.NewPatcher(c.Client, repo)
+	fleet.SetCondition(&repo.Status.Conditions, fleet.Condition{
+		Type: fleet.ConditionReconciling, Status: metav1.ConditionTrue, Reason: "Removing", Message: waiting.Error(),
+	}, c.Clock.Now())
+	if err := patcher.Status(ctx, repo); err != nil {
+		return err
+	}
+	return waiting
 }
