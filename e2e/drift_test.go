@@ -65,8 +65,9 @@ func TestEditByHandIsShownWithFieldValuesAndProgram(t *testing.T) {
 	if len(m.By) != 1 || m.By[0].Manager != person || m.By[0].Operation != "Update" || m.By[0].Time == nil {
 		t.Errorf("by is %+v, want %s, Update and a time", m.By, person)
 	}
-	w.says(t, repo, "Modified(1)", "Cluster fleet-default/prod", "drift/drift modified", "by "+person)
-	eventually(t, "message of the bundle", func() error { return bundleSays(w.bundles(t, "drift"), "drift/drift modified by "+person) })
+	const message = `Modified(1) [Cluster fleet-default/prod]; configmap.v1 drift/drift modified {"data":{"value":"wanted"}} by ` + person
+	w.says(t, repo, message)
+	eventually(t, "message of the bundle", func() error { return bundleSays(w.bundles(t, "drift"), message) })
 	if got, err := w.gitRepo(repo); err != nil || got.Status.Summary.Modified != 1 || got.Status.Summary.Ready != 2 {
 		t.Errorf("summary %+v, %v", got.Status.Summary, err)
 	}

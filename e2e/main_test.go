@@ -10,8 +10,10 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/go-logr/logr"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/flotilla-sh/flotilla/internal/hub"
 	"github.com/flotilla-sh/flotilla/internal/lab"
@@ -24,6 +26,7 @@ var bin, _ = filepath.Abs("../bin")
 var shared *world
 
 func TestMain(m *testing.M) {
+	log.SetLogger(logr.Discard())
 	os.Exit(run(m))
 }
 

@@ -71,16 +71,27 @@ not a terminal, each change is a line.`,
 	cmd.Flags().BoolVarP(&flags.watch, "watch", "w", false, "go on and show changes until Ctrl-C")
 	cmd.Flags().BoolVar(&flags.exitCode, "exit-code", false, "end with 1 where not everything is Ready")
 	addOutput(cmd, &flags.format)
-	cmd.MarkFlagsMutuallyExclusive("namespace", "all-namespaces")
-	cmd.MarkFlagsMutuallyExclusive("watch", "exit-code")
 	return cmd
 }
 
+// check refuses flags that contradict each other.
+func (f *statusFlags) check(cmd *cobra.Command) error {
+	switch {
+	case f.all && cmd.Flags().Changed("namespace"):
+		return usagef("--all-namespaces and --namespace %s contradict each other", f.namespace)
+	case f.watch && f.exitCode:
+		return usagef("--watch never ends with a state for --exit-code; use one of them")
+	case f.watch && f.format != textOutput:
+		return usagef("--watch shows text; leave out -o %s", f.format)
+	}
+	return nil
+}
+
 func (f *statusFlags) run(cmd *cobra.Command) error {
+	if err := f.check(cmd); err != nil {
+		return err
+	}
 	if f.watch {
-		if f.format != textOutput {
-			return usagef("--watch shows text; leave out -o %s", f.format)
-		}
 		return f.follow(cmd)
 	}
 	hub, err := f.client()

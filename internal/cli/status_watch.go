@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"reflect"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -21,6 +20,10 @@ import (
 // settle is how long changes are gathered before they are shown: many come
 // together.
 const settle = 200 * time.Millisecond
+
+// askEvery is how often the hub is asked whether it is there: a watch goes
+// silent without a word when the hub goes away.
+const askEvery = 5 * time.Second
 
 // clearScreen moves to the upper left corner and clears what is below.
 const clearScreen = "\x1b[H\x1b[2J\x1b[3J"
@@ -38,7 +41,7 @@ func (f *statusFlags) follow(cmd *cobra.Command) error {
 	if _, err := f.report(first, hub); err != nil {
 		return err
 	}
-	w := &follower{statusFlags: f, out: cmd.OutOrStdout(), changed: make(chan struct{}, 1)}
+	w := &follower{statusFlags: f, hub: hub, out: cmd.OutOrStdout(), changed: make(chan struct{}, 1)}
 	if err := w.start(ctx); err != nil {
 		return err
 	}
@@ -51,11 +54,9 @@ type follower struct {
 	out     io.Writer
 	cache   cache.Cache
 	changed chan struct{}
+	hub     client.Reader
 	last    *overview.Report
-	lastErr string
-
-	mu sync.Mutex
-	// trouble is why the hub could not be watched, and since when.
+	// trouble is why the hub cannot be asked.
 	trouble string
 }
 
@@ -68,7 +69,7 @@ func (w *follower) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w.cache, err = cache.New(config, cache.Options{Scheme: scheme, DefaultWatchErrorHandler: w.watchFailed})
+	w.cache, err = cache.New(config, cache.Options{Scheme: scheme})
 	if err != nil {
 		return explainHub(err)
 	}
@@ -86,30 +87,21 @@ func (w *follower) start(ctx context.Context) error {
 }
 
 func (w *follower) handler() toolscache.ResourceEventHandler {
-	good := func() {
-		w.setTrouble("")
-		w.wake()
-	}
 	return toolscache.ResourceEventHandlerFuncs{
-		AddFunc:    func(any) { good() },
-		UpdateFunc: func(any, any) { good() },
-		DeleteFunc: func(any) { good() },
+		AddFunc:    func(any) { w.wake() },
+		UpdateFunc: func(any, any) { w.wake() },
+		DeleteFunc: func(any) { w.wake() },
 	}
 }
 
-// watchFailed notes that what is shown may be old.
-func (w *follower) watchFailed(_ context.Context, _ *toolscache.Reflector, err error) {
-	if err == io.EOF {
-		return // the hub ends every watch after a while
+// ask asks the hub for next to nothing and returns why it does not answer.
+func (w *follower) ask(ctx context.Context) string {
+	ctx, cancel := context.WithTimeout(ctx, askEvery)
+	defer cancel()
+	if err := w.hub.List(ctx, &fleet.GitRepoList{}, client.InNamespace(w.namespace), client.Limit(1)); err != nil {
+		return "the hub does not answer, what is shown may be old: " + err.Error()
 	}
-	w.setTrouble("the hub does not answer, this may be old: " + err.Error())
-	w.wake()
-}
-
-func (w *follower) setTrouble(text string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.trouble = text
+	return ""
 }
 
 func (w *follower) wake() {
@@ -120,34 +112,41 @@ func (w *follower) wake() {
 }
 
 func (w *follower) loop(ctx context.Context) error {
+	ticks := time.NewTicker(askEvery)
+	defer ticks.Stop()
 	w.wake()
 	for {
+		var err error
 		select {
 		case <-ctx.Done():
 			return nil // Ctrl-C is how this ends
+		case <-ticks.C:
+			err = w.show(ctx, w.ask(ctx))
 		case <-w.changed:
+			pause(ctx, settle)
+			err = w.show(ctx, w.trouble)
 		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(settle):
-		}
-		if err := w.show(ctx); err != nil && ctx.Err() == nil {
+		if err != nil && ctx.Err() == nil {
 			return err
 		}
 	}
 }
 
-// show writes the report if it is not the one that was shown last.
-func (w *follower) show(ctx context.Context) error {
+// pause waits for d, or less where ctx ends.
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
+// show writes the report if there is anything new to it.
+func (w *follower) show(ctx context.Context, trouble string) error {
 	report, err := w.report(ctx, w.cache)
-	if err != nil {
+	if err != nil || ctx.Err() != nil {
 		return err
 	}
-	w.mu.Lock()
-	trouble := w.trouble
-	w.mu.Unlock()
-	if reflect.DeepEqual(report, w.last) && trouble == w.lastErr {
+	if reflect.DeepEqual(report, w.last) && trouble == w.trouble {
 		return nil
 	}
 	if w.Colour {
@@ -155,7 +154,7 @@ func (w *follower) show(ctx context.Context) error {
 	} else {
 		err = w.writeLines(report, trouble)
 	}
-	w.last, w.lastErr = report, trouble
+	w.last, w.trouble = report, trouble
 	return err
 }
 
@@ -179,7 +178,11 @@ func (w *follower) writeLines(report *overview.Report, trouble string) error {
 		return report.Write(w.out, w.paintState)
 	}
 	lines := overview.Changes(w.last, report)
-	if trouble != "" && trouble != w.lastErr {
+	switch {
+	case trouble == w.trouble:
+	case trouble == "":
+		lines = append(lines, "the hub answers again")
+	default:
 		lines = append(lines, trouble)
 	}
 	now := time.Now().Format(time.TimeOnly)

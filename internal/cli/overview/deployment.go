@@ -16,9 +16,9 @@ func (m *maker) deployment(d *fleet.BundleDeployment) {
 	}
 	at := Problem{Kind: "BundleDeployment", Namespace: place.Bundle.Namespace, Name: place.Bundle.Name, Cluster: shown.Cluster}
 	switch {
-	case m.silent[shown.Cluster]:
+	case m.silent[shown.Cluster] != "":
 		// What its agent said last is no news; the cluster itself is the problem.
-		shown.State = string(fleet.StateOffline)
+		shown.State = m.silent[shown.Cluster]
 	case d.Spec.Removal != nil:
 		shown.State = stateRemoving
 		m.removing(at, d)

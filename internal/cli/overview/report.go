@@ -20,7 +20,7 @@ const (
 // Make makes a report of the objects.
 func Make(in Input) Report {
 	in = only(in)
-	m := &maker{silent: map[string]bool{}, out: Report{
+	m := &maker{silent: map[string]string{}, out: Report{
 		GitRepos: []GitRepo{}, Clusters: []Cluster{}, Bundles: []Bundle{},
 		Deployments: []Deployment{}, Problems: []Problem{}, Notes: []Problem{},
 	}}
@@ -37,8 +37,29 @@ func Make(in Input) Report {
 		m.deployment(&in.Deployments[i])
 	}
 	m.sort()
-	m.out.Ready = len(m.out.Problems) == 0
+	m.out.Ready = len(m.out.Problems) == 0 && m.out.allReady()
 	return m.out
+}
+
+// allReady tells whether every roll-up says so: one that lags behind its
+// deployments is no evidence that they are.
+func (r *Report) allReady() bool {
+	for _, g := range r.GitRepos {
+		if g.State != string(fleet.Ready) {
+			return false
+		}
+	}
+	for _, b := range r.Bundles {
+		if b.State != string(fleet.Ready) {
+			return false
+		}
+	}
+	for _, c := range r.Clusters {
+		if c.State != string(fleet.Ready) {
+			return false
+		}
+	}
+	return true
 }
 
 // only leaves out what does not belong to the GitRepo that is asked for.
@@ -71,8 +92,9 @@ func keep[T any](all []T, good func(*T) bool) []T {
 // maker makes one report.
 type maker struct {
 	out Report
-	// silent are clusters whose agent does not report, by namespace/name.
-	silent map[string]bool
+	// silent is what to say of the deployments of clusters whose agent does not
+	// report, by namespace/name.
+	silent map[string]string
 }
 
 func (m *maker) gitRepo(r *fleet.GitRepo) {
@@ -171,11 +193,12 @@ func (m *maker) cluster(c *fleet.Cluster) {
 	switch {
 	case online != nil && online.Status == metav1.ConditionTrue:
 	case online != nil && online.Status == metav1.ConditionFalse:
-		m.silent[c.Namespace+"/"+c.Name] = true
 		shown.State = string(fleet.StateOffline)
+		m.silent[c.Namespace+"/"+c.Name] = shown.State
 		m.problem(at, shown.State, online.Message)
 	default:
 		shown.State = fleet.ReasonNeverSeen
+		m.silent[c.Namespace+"/"+c.Name] = stateUnknown
 		m.problem(at, shown.State, "its agent has not reported yet: does it run, and does it reach the hub?")
 	}
 	if n := c.Status.UnknownDeployments; n > 0 {

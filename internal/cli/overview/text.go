@@ -26,7 +26,12 @@ func (r *Report) Write(w io.Writer, paint func(state, text string) string) error
 	r.writeMatrix(p)
 	p.writeList("PROBLEMS", r.Problems)
 	p.writeList("NOTES", r.Notes)
-	if r.Ready {
+	switch {
+	case len(r.Deployments) == 0 || len(r.Problems) > 0:
+	case !r.Ready:
+		p.line("")
+		p.line("Nothing is wrong; the hub is still adding it all up.")
+	default:
 		p.line("")
 		p.line(fmt.Sprintf("Everything is ready: %s on %s.",
 			counted(len(r.Bundles), "bundle", "bundles"), counted(len(r.Clusters), "cluster", "clusters")))
@@ -53,9 +58,11 @@ func (r *Report) writeRepos(p *printer) {
 // narrower, or the clusters alone where both ways are too wide.
 func (r *Report) writeMatrix(p *printer) {
 	switch {
+	case len(r.Clusters) == 0:
+		p.line("There are no clusters.")
 	case len(r.Bundles) > 0 && len(r.Bundles) <= maxColumns:
 		p.writeTable(r.byCluster())
-	case len(r.Clusters) > 0 && len(r.Clusters) <= maxColumns:
+	case len(r.Bundles) > 0 && len(r.Clusters) <= maxColumns:
 		p.writeTable(r.byBundle())
 	default:
 		p.writeTable(r.clusterList())
@@ -150,7 +157,7 @@ func (p *printer) writeList(title string, list []Problem) {
 func (p *printer) writeProblem(x *Problem) {
 	p.line(fmt.Sprintf("  %s: %s", x.Title(), p.paint(x.State, x.State)))
 	if x.Message != "" {
-		p.line("    " + strings.ReplaceAll(x.Message, "\n", "\n    "))
+		p.line("    " + strings.ReplaceAll(x.text(), "\n", "\n    "))
 	}
 	for i := range x.Objects {
 		p.writeObject(&x.Objects[i])
@@ -158,6 +165,14 @@ func (p *printer) writeProblem(x *Problem) {
 	if x.More {
 		p.line("    and more")
 	}
+}
+
+// text is the message, with what it says of each cluster on a line of its own.
+func (x *Problem) text() string {
+	if x.State != stateHeld {
+		return x.Message
+	}
+	return strings.ReplaceAll(x.Message, "; cluster ", "\ncluster ")
 }
 
 // Title names what a problem is about.

@@ -77,14 +77,24 @@ func (c *childLoop) serve() error {
 		}
 	}()
 	finished := make(chan error)
+	busy := false
 	for {
 		select {
 		case in := <-orders:
 			if in.err != nil {
 				return in.err
 			}
+			if busy {
+				// The parent has the whole reply, and its next order may be
+				// here before the write of that reply has returned.
+				if err := <-finished; err != nil {
+					return err
+				}
+			}
+			busy = true
 			go func() { finished <- c.fulfil(&in) }()
 		case err := <-finished:
+			busy = false
 			if err != nil {
 				return err
 			}

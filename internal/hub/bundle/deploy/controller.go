@@ -71,7 +71,9 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return reconcile.Result(ctx, c.finalize(ctx, bundle))
 	}
 	if controllerutil.AddFinalizer(bundle, fleet.Finalizer) {
-		return reconcile.Result(ctx, c.Client.Update(ctx, bundle))
+		if err := c.Client.Update(ctx, bundle); err != nil {
+			return reconcile.Result(ctx, err)
+		}
 	}
 	patcher := reconcile.NewPatcher(c.Client, bundle)
 	err = c.deploy(ctx, bundle)

@@ -62,7 +62,9 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return reconcile.Result(ctx, c.finalize(ctx, cluster))
 	}
 	if controllerutil.AddFinalizer(cluster, fleet.Finalizer) {
-		return reconcile.Result(ctx, c.Client.Update(ctx, cluster))
+		if err := c.Client.Update(ctx, cluster); err != nil {
+			return reconcile.Result(ctx, err)
+		}
 	}
 	patcher := reconcile.NewPatcher(c.Client, cluster)
 	err := c.register(ctx, cluster)

@@ -80,7 +80,9 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return reconcile.Result(ctx, c.finalize(ctx, repo))
 	}
 	if controllerutil.AddFinalizer(repo, fleet.Finalizer) {
-		return reconcile.Result(ctx, c.Client.Update(ctx, repo))
+		if err := c.Client.Update(ctx, repo); err != nil {
+			return reconcile.Result(ctx, err)
+		}
 	}
 	patcher := reconcile.NewPatcher(c.Client, repo)
 	err := c.pack(ctx, repo)

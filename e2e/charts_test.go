@@ -1,0 +1,169 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-sh/flotilla/internal/render/rendertest"
+	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
+)
+
+// realChart is a chart of a public project.
+type realChart struct {
+	// objects is how many it makes, without those that are hooks.
+	objects int
+	// values go into fleet.yaml.
+	values string
+}
+
+// Each chart goes to one cluster, is there with every object and Ready, and
+// leaves nothing behind but what is held.
+func TestRealCharts(t *testing.T) {
+	charts := map[string]realChart{
+		"podinfo":               {objects: 2},
+		"ingress-nginx":         {objects: 11},
+		"gatekeeper":            {objects: 30},
+		"base":                  {objects: 17},
+		"kyverno":               {objects: 58},
+		"kube-prometheus-stack": {objects: 125, values: "grafana:\n      adminPassword: not-a-secret\n"},
+	}
+	for _, name := range slices.Sorted(maps.Keys(charts)) {
+		t.Run(name, func(t *testing.T) { charts[name].run(t, name) })
+	}
+}
+
+func (c realChart) run(t *testing.T, name string) {
+	w := shared
+	r := w.repository(t, "chart-"+name)
+	commit := r.commit(c.directory(t, name))
+	t.Cleanup(func() { w.clean(t, "dev", "chart-"+name) })
+	repo := w.declare(t, "chart-"+name, r, only("dev"))
+	key := "dev/chart-" + name + "-app"
+	eventually(t, name+" is applied", func() error { return c.applied(w.deployments(t, repo.Name)[key]) })
+	w.rolledOut(t, repo, commit)
+	if n := len(w.labelled(t, "dev")); n < c.objects {
+		t.Errorf("%d objects carry the label of a deployment, want %d", n, c.objects)
+	}
+}
+
+// directory is the unpacked chart with its fleet.yaml.
+func (c realChart) directory(t *testing.T, name string) files {
+	t.Helper()
+	out := files{"app/fleet.yaml": "defaultNamespace: chart-" + name + "\nhelm:\n  releaseName: " + name + "\n"}
+	if c.values != "" {
+		out["app/fleet.yaml"] += "  values:\n    " + c.values
+	}
+	for _, file := range rendertest.Chart(t, name) {
+		if len(file.Data) > 0 {
+			out[path.Join("app", file.Path)] = string(file.Data)
+		}
+	}
+	return out
+}
+
+func (c realChart) applied(d fleet.BundleDeployment) error {
+	deployed := fleet.FindCondition(d.Status.Conditions, fleet.ConditionDeployed)
+	if deployed == nil || deployed.Status != metav1.ConditionTrue || d.Status.AppliedDeploymentID != d.Spec.DeploymentID {
+		return fmt.Errorf("deployed is %+v", deployed)
+	}
+	if d.Status.InventoryCount != c.objects || d.Status.ResourceCounts.DesiredReady != c.objects {
+		return fmt.Errorf("%d objects in the inventory, counts %+v, want %d", d.Status.InventoryCount, d.Status.ResourceCounts, c.objects)
+	}
+	return nil
+}
+
+// clean runs after the GitRepo is gone: it checks that nothing of it is left
+// on the spoke but what is held, and removes that.
+func (w *world) clean(t *testing.T, spoke, namespace string) {
+	t.Helper()
+	for _, obj := range w.labelled(t, spoke) {
+		t.Errorf("%s %s/%s was left behind", obj.Kind, obj.Namespace, obj.Name)
+	}
+	crds := w.definitions(t, spoke)
+	for i := range crds {
+		if crds[i].GetAnnotations()["flotilla.sh/held"] == "" {
+			t.Errorf("the definition %s was left behind and is not marked as held", crds[i].GetName())
+		}
+		if err := w.spokes[spoke].Delete(context.Background(), &crds[i]); err != nil {
+			t.Error(err)
+		}
+	}
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
+	if err := client.IgnoreNotFound(w.spokes[spoke].Delete(context.Background(), ns)); err != nil {
+		t.Error(err)
+	}
+}
+
+// definitions are the CustomResourceDefinitions of a spoke.
+func (w *world) definitions(t *testing.T, spoke string) []unstructured.Unstructured {
+	t.Helper()
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinitionList"})
+	if err := w.spokes[spoke].List(context.Background(), list); err != nil {
+		t.Error(err)
+	}
+	return list.Items
+}
+
+// labelled lists every object of a spoke that carries a deployment's label.
+func (w *world) labelled(t *testing.T, spoke string) []metav1.PartialObjectMetadata {
+	t.Helper()
+	var out []metav1.PartialObjectMetadata
+	for _, gvk := range w.kinds(t, spoke) {
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(gvk)
+		err := w.spokes[spoke].List(context.Background(), list, client.HasLabels{fleet.DeploymentLabel})
+		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsMethodNotSupported(err) {
+			t.Errorf("list %s: %v", gvk, err)
+		}
+		for _, item := range list.Items {
+			item.SetGroupVersionKind(gvk)
+			out = append(out, item)
+		}
+	}
+	return out
+}
+
+// kinds are the kinds of a spoke that can be listed.
+func (w *world) kinds(t *testing.T, spoke string) []schema.GroupVersionKind {
+	t.Helper()
+	var kubeconfig string
+	for _, s := range w.status.Spokes {
+		if s.Name == spoke {
+			kubeconfig = s.Kubeconfig
+		}
+	}
+	cfg, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.QPS = -1
+	lists, err := discovery.NewDiscoveryClientForConfigOrDie(cfg).ServerPreferredResources()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []schema.GroupVersionKind
+	for _, list := range discovery.FilteredBy(discovery.SupportsAllVerbs{Verbs: []string{"list", "delete"}}, lists) {
+		gv, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, resource := range list.APIResources {
+			out = append(out, gv.WithKind(resource.Kind))
+		}
+	}
+	return out
+}
