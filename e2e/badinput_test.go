@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"encoding/hex"
+	"fmt"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -46,6 +47,7 @@ func (b badInput) run(t *testing.T, name string) {
 	}
 	repo := w.declare(t, name, r, change)
 	w.says(t, repo, b.says...)
+	eventually(t, "flotilla status", func() error { return says(w.statusText(t, name), b.says...) })
 	if b.mend != nil {
 		w.edit(t, repo, b.mend)
 	}
@@ -53,6 +55,9 @@ func (b badInput) run(t *testing.T, name string) {
 		commit = r.commit(b.fix)
 	}
 	w.rolledOut(t, repo, commit)
+	if said := w.statusText(t, name); says(said, b.says...) == nil {
+		t.Errorf("flotilla status still has it: %s", said)
+	}
 }
 
 func TestBadRepository(t *testing.T) {
@@ -196,6 +201,39 @@ func TestBadForCluster(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { b.run(t, name) })
 	}
+}
+
+// What has no effect is no reason to hold anything back.
+func TestUnknownFieldIsAWarning(t *testing.T) {
+	w := shared
+	r := w.repository(t, "unknown")
+	repo := w.declare(t, "unknown", r)
+	content := app("unknown", "1")
+	content["app/fleet.yaml"] += "helm:\n  releasename: unknown\n"
+	w.rolledOut(t, repo, r.commit(content))
+	w.hasValue(t, "unknown", "unknown", "1", all...)
+	parts := []string{"app/fleet.yaml:3", "releasename", `did you mean "releaseName"?`}
+	w.warns(t, repo, parts...)
+	eventually(t, "flotilla status", func() error { return says(w.statusText(t, "unknown"), parts...) })
+	w.rolledOut(t, repo, r.commit(app("unknown", "2")))
+	w.warns(t, repo)
+}
+
+// warns waits until the GitRepo has a warning with all these parts; none means
+// that it has no warning.
+func (w *world) warns(t *testing.T, repo *fleet.GitRepo, parts ...string) {
+	t.Helper()
+	eventually(t, "warnings of "+repo.Name, func() error {
+		got, err := w.gitRepo(repo)
+		if err != nil {
+			return err
+		}
+		c := fleet.FindCondition(got.Status.Conditions, fleet.ConditionWarnings)
+		if c == nil || (c.Status == metav1.ConditionTrue) != (len(parts) > 0) {
+			return fmt.Errorf("the condition is %+v", c)
+		}
+		return says(c.Message, parts...)
+	})
 }
 
 func TestClusterThatLacksALabelIsHeldBackAlone(t *testing.T) {

@@ -136,6 +136,17 @@ func app(name, value string) files {
 	return files{"app/fleet.yaml": "defaultNamespace: " + name + "\n", "app/cm.yaml": configMapYAML(name, value)}
 }
 
+// statusText is what "flotilla status" says of a GitRepo.
+func (w *world) statusText(t *testing.T, repo string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), filepath.Join(bin, "flotilla"), "status", repo, "--kubeconfig="+w.status.Hub.Kubeconfig)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Errorf("flotilla status %s: %v: %s", repo, err, out)
+	}
+	return string(out)
+}
+
 // secondHub starts one more hub on the lab's hub, which is expected to end with
 // an error, and returns what it said.
 func (w *world) secondHub(t *testing.T, cacheDir string) string {

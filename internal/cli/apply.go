@@ -67,7 +67,7 @@ func (f *applyFlags) add(cmd *cobra.Command) {
 	f.hubFlags.add(cmd, "fleet-local")
 	set := cmd.Flags()
 	set.StringVarP(&f.output, "output", "o", "", "file to write the Bundles to instead of applying them; - is stdout")
-	set.StringToStringVarP(&f.labels, "label", "l", nil, "a label of the Bundles as key=value; may be repeated")
+	set.StringToStringVarP(&f.labels, "label", "l", nil, "a label of the Bundles as `key=value`; may be repeated")
 	set.StringVar(&f.targetsFile, "targets-file", "", "YAML file with targets, as in a GitRepo")
 	set.StringVar(&f.targetNamespace, "target-namespace", "", "force all objects into this namespace")
 	set.StringVarP(&f.serviceAccount, "service-account", "a", "", "account that agents act as")

@@ -63,8 +63,8 @@ others are printed all the same, and the exit code is 1.`,
 
 func (f *renderFlags) add(cmd *cobra.Command) {
 	set := cmd.Flags()
-	set.StringToStringVarP(&f.labels, "label", "l", nil, "a label of the cluster as key=value; may be repeated")
-	set.StringToStringVar(&f.annotations, "annotation", nil, "an annotation of the cluster as key=value; may be repeated")
+	set.StringToStringVarP(&f.labels, "label", "l", nil, "a label of the cluster as `key=value`; may be repeated")
+	set.StringToStringVar(&f.annotations, "annotation", nil, "an annotation of the cluster as `key=value`; may be repeated")
 	set.StringArrayVar(&f.groups, "group", nil, "a cluster group that the cluster is in; may be repeated")
 	set.StringVar(&f.name, "name", "cluster", "name of the cluster")
 	set.StringVarP(&f.namespace, "namespace", "n", "fleet-default", "namespace of the cluster")

@@ -65,6 +65,9 @@ func Run(ctx context.Context, env Env) int {
 	return ExitFailed
 }
 
+// Commands returns the commands, for what describes them.
+func Commands(env Env) *cobra.Command { return newRoot(&globals{Env: env}) }
+
 func newRoot(g *globals) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "flotilla",
