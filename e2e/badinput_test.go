@@ -83,6 +83,13 @@ func TestBadRepository(t *testing.T) {
 			says:   []string{"spec.clientSecretName", "no secret bad-secrets in namespace fleet-default", "correct the name"},
 			mend:   func(g *fleet.GitRepo) { g.Spec.ClientSecretName = "" },
 		},
+	} {
+		t.Run(name, func(t *testing.T) { b.run(t, name) })
+	}
+}
+
+func TestBadReference(t *testing.T) {
+	for name, b := range map[string]badInput{
 		"bad-branch": {
 			files:  app("bad-branch", "1"),
 			change: func(g *fleet.GitRepo) { g.Spec.Branch = "mian" },
@@ -154,7 +161,7 @@ func TestBadDirectory(t *testing.T) {
 		},
 		"bad-yaml": {
 			files: files{"app/fleet.yaml": "defaultNamespace: bad-yaml\n", "app/cm.yaml": configMapYAML("bad-yaml", "1"), "app/notes.yaml": "\nhello: world\n"},
-			says:  []string{"notes.yaml:2", "this is no Kubernetes object, apiVersion and kind is missing (it has hello)", ".fleetignore"},
+			says:  []string{"notes.yaml:2", "this is no Kubernetes object, apiVersion and kind are missing (it has hello)", ".fleetignore"},
 			fix:   files{"app/notes.yaml": ""},
 		},
 		"bad-huge": {
@@ -209,12 +216,10 @@ func TestUnknownFieldIsAWarning(t *testing.T) {
 	r := w.repository(t, "unknown")
 	repo := w.declare(t, "unknown", r)
 	content := app("unknown", "1")
-	content["app/fleet.yaml"] += "helm:\n  releasename: unknown\n"
+	content["app/fleet.yaml"] += "helm:\n  relaseName: unknown\n"
 	w.rolledOut(t, repo, r.commit(content))
 	w.hasValue(t, "unknown", "unknown", "1", all...)
-	parts := []string{"app/fleet.yaml:3", "releasename", `did you mean "releaseName"?`}
-	w.warns(t, repo, parts...)
-	eventually(t, "flotilla status", func() error { return says(w.statusText(t, "unknown"), parts...) })
+	w.warns(t, repo, "app/fleet.yaml:3", "relaseName", `did you mean "releaseName"?`)
 	w.rolledOut(t, repo, r.commit(app("unknown", "2")))
 	w.warns(t, repo)
 }

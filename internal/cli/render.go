@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -93,9 +95,12 @@ func (f *renderFlags) run(cmd *cobra.Command, name string) error {
 	pool := worker.NewPool(worker.Options{Executable: self, Deadline: f.timeout})
 	defer pool.Close()
 	r := &rendering{renderFlags: f, renderer: pool, offers: offers, commit: dirs.tree.Commit}
+	if len(dirs.paths) == 0 {
+		r.prefix = filepath.ToSlash(name)
+	}
 	rendered, err := r.all(cmd.Context(), drafts)
 	if err != nil {
-		return err
+		return fmt.Errorf("interrupted: %w", err)
 	}
 	errs := several{scanErr}
 	for i := range rendered {
@@ -132,6 +137,9 @@ type rendering struct {
 	renderer render.Renderer
 	offers   render.Capabilities
 	commit   string
+	// prefix is what the user typed for the root, where it is not the current
+	// directory.
+	prefix string
 }
 
 // renderedBundle is what became of one draft.
@@ -156,7 +164,7 @@ func (r *rendering) all(ctx context.Context, drafts []bundle.Draft) ([]renderedB
 }
 
 func (r *rendering) one(ctx context.Context, draft *bundle.Draft) renderedBundle {
-	out := renderedBundle{name: draft.Name, path: draft.Path, warnings: draft.Warnings, err: draft.Err}
+	out := renderedBundle{name: draft.Name, path: path.Join(r.prefix, draft.Path), warnings: draft.Warnings, err: draft.Err}
 	if out.err != nil {
 		return out
 	}

@@ -137,14 +137,15 @@ func (r *run) one(ctx context.Context, a *target.Assignment, offers render.Capab
 		Namespace: a.Cluster.DeploymentNamespace, Cluster: a.Cluster.Name, ClusterNamespace: a.Cluster.Namespace,
 		Paused: a.Paused,
 	}}
-	err := a.Err
-	if err == nil {
+	// An assignment's own error names the cluster already.
+	out.Err = a.Err
+	if out.Err == nil {
 		out.Desired.Options = *a.Options
-		err = r.fill(ctx, &out, offers)
+		if err := r.fill(ctx, &out, offers); err != nil {
+			out.Err = fmt.Errorf("cluster %s: %w", a.Cluster.ID(), err)
+		}
 	}
-	if err != nil {
-		out.Err, out.Desired.Held = fmt.Errorf("cluster %s: %w", a.Cluster.ID(), err), true
-	}
+	out.Desired.Held = out.Err != nil
 	return out
 }
 

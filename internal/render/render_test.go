@@ -116,7 +116,7 @@ func TestRawYAML(t *testing.T) {
 			files:   "-- a.yaml --\n" + configMap("a") + "---\n" + configMap("b") + "-- overlays/o/a_patch.yaml --\ndata: {from: patched}\n",
 			options: overlay("o"), err: "overlays/o/a_patch.yaml cannot be applied to a.yaml: the file has several objects",
 		},
-		"YAML that is no object": {files: "-- conf/values.yaml --\n# hello\nreplicas: 1\n", err: "conf/values.yaml:2: this is no Kubernetes object, apiVersion and kind is missing (it has replicas)"},
+		"YAML that is no object": {files: "-- conf/values.yaml --\n# hello\nreplicas: 1\n", err: "conf/values.yaml:2: this is no Kubernetes object, apiVersion and kind are missing (it has replicas)"},
 		"no YAML":                {files: "-- a.yaml --\na: b: c\n", err: `a.yaml:1: this is not YAML: mapping values are not allowed in this context (near "a: b: c")`},
 		"one object in two files": {
 			files: "-- a.yaml --\n" + configMap("x") + "-- b.yaml --\n---\n" + configMap("x"), err: "ConfigMap default/x is in a.yaml:1 and in b.yaml:2: remove or rename one of them",

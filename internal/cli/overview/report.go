@@ -115,7 +115,7 @@ func (m *maker) gitRepo(r *fleet.GitRepo) {
 	if found == 0 && r.Status.Commit != "" && r.Status.Summary.DesiredReady == 0 {
 		m.note(at, "NoClusters", "no cluster gets any of its bundles: do its targets match the labels of a cluster?")
 	}
-	m.effect(at, r.Status.Conditions)
+	m.remark(at, r.Status.Conditions)
 	if r.DeletionTimestamp != nil {
 		m.note(at, stateRemoving, "it is being deleted, and waits until its bundles are gone")
 	}
@@ -149,9 +149,14 @@ func (m *maker) blocked(at Problem, conditions []fleet.Condition) int {
 	return len(told)
 }
 
-func (m *maker) effect(at Problem, conditions []fleet.Condition) {
+// remark notes what was accepted, and is not as its author will have meant it.
+func (m *maker) remark(at Problem, conditions []fleet.Condition) {
 	c := fleet.FindCondition(conditions, fleet.ConditionEffective)
 	if c != nil && c.Status == metav1.ConditionFalse {
+		m.note(at, c.Reason, c.Message)
+	}
+	c = fleet.FindCondition(conditions, fleet.ConditionWarnings)
+	if c != nil && c.Status == metav1.ConditionTrue {
 		m.note(at, c.Reason, c.Message)
 	}
 }
@@ -173,7 +178,7 @@ func (m *maker) bundle(b *fleet.Bundle) {
 	default:
 		m.problem(at, cmp.Or(rendered.Reason, rendered.Type), rendered.Message)
 	}
-	m.effect(at, b.Status.Conditions)
+	m.remark(at, b.Status.Conditions)
 	switch {
 	case b.DeletionTimestamp != nil:
 		m.note(at, stateRemoving, "it is being deleted, and waits until its clusters have removed it")

@@ -63,14 +63,14 @@ func (d *Doc) stringsOnly(meta map[string]any, field string) error {
 
 // notAnObject says what a map without kind or apiVersion might be.
 func (d *Doc) notAnObject() error {
-	missing := "apiVersion and kind"
+	missing := "apiVersion and kind are"
 	switch {
 	case d.Kind != "":
-		missing = "apiVersion"
+		missing = "apiVersion is"
 	case d.APIVersion != "":
-		missing = "kind"
+		missing = "kind is"
 	}
-	return fmt.Errorf("this is no Kubernetes object, %s is missing (it has %s): correct it, or leave the file out with .fleetignore", missing, fieldNames(d.Object))
+	return fmt.Errorf("this is no Kubernetes object, %s missing (it has %s): correct it, or leave the file out with .fleetignore", missing, fieldNames(d.Object))
 }
 
 // fieldNames lists the first fields of a map for a message.

@@ -66,7 +66,7 @@ func TestParseSaysWhatIsWrong(t *testing.T) {
 		"no YAML":                {"---\n# x\n---\nb: c: d\n", 4, `mapping values are not allowed in this context (near "b: c: d")`},
 		"a text":                 {"\nhello\n", 2, "no Kubernetes object but a text"},
 		"a list":                 {"- a\n", 1, "no Kubernetes object but a list"},
-		"values":                 {"replicas: 1\nimage: x\n", 1, "apiVersion and kind is missing (it has image, replicas)"},
+		"values":                 {"replicas: 1\nimage: x\n", 1, "apiVersion and kind are missing (it has image, replicas)"},
 		"no kind":                {"apiVersion: v1\nmetadata: {name: x}\n", 1, "kind is missing"},
 		"no apiVersion":          {"kind: Pod\nmetadata: {name: x}\n", 1, "apiVersion is missing"},
 		"no metadata":            {head, 1, "this ConfigMap has no metadata.name"},
@@ -78,7 +78,7 @@ func TestParseSaysWhatIsWrong(t *testing.T) {
 		"a template not quoted":  {head + "metadata: {name: {{ .x }}}\n", 1, "a template in braces needs quotes"},
 		"no object in a list":    {"apiVersion: v1\nkind: List\nitems: [1]\n", 1, "no Kubernetes object but the number 1"},
 		"not a number":           {head + "metadata: {name: x}\ndata: {a: .nan}\n", 1, "no number that JSON can hold"},
-		"second document's line": {head + "metadata: {name: x}\n---\n\nfoo: 1\n", 6, "apiVersion and kind is missing"},
+		"second document's line": {head + "metadata: {name: x}\n---\n\nfoo: 1\n", 6, "apiVersion and kind are missing"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Parse([]byte(tt.text))

@@ -45,6 +45,8 @@ func (c *Controller) Setup(ctx context.Context, mgr ctrl.Manager) error {
 		Watches(&fleet.ClusterGroup{}, toAll, builder.WithPredicates(predicate.Or(
 			predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}))).
 		Watches(&fleet.BundleNamespaceMapping{}, toAll).
+		Watches(&fleet.Policy{}, toAll).
+		Watches(&fleet.GitRepoRestriction{}, toAll).
 		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(c.bundlesOfReport)).
 		Complete(c)
 }

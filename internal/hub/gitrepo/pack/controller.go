@@ -67,6 +67,8 @@ func (c *Controller) Setup(mgr ctrl.Manager) error {
 		For(&fleet.GitRepo{}, builder.WithPredicates(workToDo())).
 		Watches(&fleet.Bundle{}, handler.EnqueueRequestsFromMapFunc(repoOf),
 			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&fleet.Policy{}, handler.EnqueueRequestsFromMapFunc(c.reposNear)).
+		Watches(&fleet.GitRepoRestriction{}, handler.EnqueueRequestsFromMapFunc(c.reposNear)).
 		Complete(c)
 }
 

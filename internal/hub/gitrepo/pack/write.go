@@ -188,6 +188,19 @@ func repoOf(_ context.Context, obj client.Object) []ctrl.Request {
 	return []ctrl.Request{{NamespacedName: types.NamespacedName{Namespace: obj.GetNamespace(), Name: name}}}
 }
 
+// reposNear maps what limits a namespace to the GitRepos in it.
+func (c *Controller) reposNear(ctx context.Context, obj client.Object) []ctrl.Request {
+	list := &fleet.GitRepoList{}
+	if err := c.Client.List(ctx, list, client.InNamespace(obj.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
+		return nil
+	}
+	var out []ctrl.Request
+	for i := range list.Items {
+		out = append(out, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+	}
+	return out
+}
+
 // workToDo passes changes of a GitRepo's spec, labels, finalizers and of the
 // commit that a poll found; not those that this controller makes itself.
 func workToDo() predicate.Predicate {
