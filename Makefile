@@ -57,9 +57,12 @@ golden: ## Rewrite golden files
 deflake: build controlplane ## Loop a test until it fails: make deflake PKG=./internal/lab RUN=TestX
 	@n=0; while go test -count=1 $(PKG) $(if $(RUN),-run '$(RUN)'); do n=$$((n+1)); echo "passed $$n times"; done
 
+.PHONY: lint
+lint: ## Run the linters (builds them first, about three minutes)
+	$(TOOL) golangci-lint run ./...
+
 .PHONY: generate
 generate: ## Write generated files: deepcopy, CRDs, references
-	$(TOOL) controller-gen object paths=./pkg/apis/...
 	go generate ./...
 
 .PHONY: verify
