@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -80,10 +81,11 @@ func run(ctx context.Context, args []string) error {
 	if err := setLogger(f.level); err != nil {
 		return err
 	}
-	identity, err := identify(f.cacheDir)
+	identity, lock, err := identify(f.cacheDir)
 	if err != nil {
 		return err
 	}
+	defer lock.Close()
 	config, err := connect(f.kubeconfig)
 	if err != nil {
 		return err
@@ -131,32 +133,27 @@ func connect(kubeconfig string) (*rest.Config, error) {
 
 // identify returns who this hub is. It is kept in the cache directory, so that
 // a hub that was killed and is started again takes its own Lease back at once;
-// a lock on the file keeps a second process from being the same one.
-func identify(dir string) (string, error) {
+// a lock on the file, for as long as it is open, keeps a second process from
+// being the same one.
+func identify(dir string) (identity string, lock io.Closer, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", fmt.Errorf("--cache-dir: %w", err)
+		return "", nil, fmt.Errorf("--cache-dir: %w", err)
 	}
 	file, err := os.OpenFile(filepath.Join(dir, "identity"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return "", fmt.Errorf("--cache-dir: %w", err)
+		return "", nil, fmt.Errorf("--cache-dir: %w", err)
 	}
-	// The lock is held, and the file left open, until the process ends.
 	if err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		return "", fmt.Errorf("another flotilla-hub uses the cache directory %s: stop it, or give this one a --cache-dir of its own", dir)
+		return "", nil, fmt.Errorf("another flotilla-hub uses the cache directory %s: stop it, or give this one a --cache-dir of its own", dir)
 	}
-	// A file that nothing refers to is closed by the collector, lock and all.
-	lock = file
 	text := make([]byte, 64)
 	if n, _ := file.Read(text); n > 0 {
-		return string(text[:n]), nil
+		return string(text[:n]), file, nil
 	}
 	host, _ := os.Hostname()
-	identity := host + "_" + rand.String(8)
+	identity = host + "_" + rand.String(8)
 	if _, err := file.WriteString(identity); err != nil {
-		return "", fmt.Errorf("--cache-dir: %w", err)
+		return "", nil, fmt.Errorf("--cache-dir: %w", err)
 	}
-	return identity, nil
+	return identity, file, nil
 }
-
-// lock keeps the locked file from being collected.
-var lock *os.File

@@ -31,6 +31,8 @@ type Options struct {
 	// DeleteCRDs and DeleteNamespaces let these go when the bundle is removed;
 	// they are held otherwise, as they take everything in them along.
 	DeleteCRDs, DeleteNamespaces bool
+	// KeepAll keeps every object when the bundle is removed.
+	KeepAll bool
 }
 
 // Live is what is known of a live object without reading it.

@@ -112,7 +112,7 @@ func (e *Engine) dropOne(ctx context.Context, d Deployment, entry Entry) (fate, 
 
 // stays tells whether an object is kept although its bundle has it no more.
 func stays(head *metav1.PartialObjectMetadata, ref Ref, o Options) bool {
-	if head.Annotations["helm.sh/resource-policy"] == "keep" || head.Labels["objectset.rio.cattle.io/prune"] == "false" {
+	if o.KeepAll || head.Annotations["helm.sh/resource-policy"] == "keep" || head.Labels["objectset.rio.cattle.io/prune"] == "false" {
 		return true
 	}
 	switch {

@@ -88,6 +88,37 @@ func (s *Store) unmark(ctx context.Context, obj client.Object) error {
 	return s.client.Patch(ctx, meta, client.RawPatch("application/merge-patch+json", patch))
 }
 
+// Has tells whether a payload is stored. It looks once per process.
+func (s *Store) Has(ctx context.Context, ref Ref, namespace string) (bool, error) {
+	key := knownKey(ref, namespace)
+	if _, ok := s.known.Load(key); ok {
+		return true, nil
+	}
+	obj := objectFor(Blob{Ref: ref}, namespace)
+	meta := &metav1.PartialObjectMetadata{}
+	meta.SetGroupVersionKind(gvkOf(obj))
+	err := s.client.Get(ctx, client.ObjectKeyFromObject(obj), meta)
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look whether content %s is stored: %w", ref.Name, err)
+	}
+	s.known.Store(key, struct{}{})
+	return true, nil
+}
+
+// ForgetNamespace makes puts of secret payloads look again whether they are in
+// a namespace, because it was deleted.
+func (s *Store) ForgetNamespace(namespace string) {
+	s.known.Range(func(key, _ any) bool {
+		if strings.HasPrefix(key.(string), namespace+"/") {
+			s.known.Delete(key)
+		}
+		return true
+	})
+}
+
 // Forget makes the next put of this payload look again whether it is there.
 func (s *Store) Forget(name, namespace string) {
 	s.known.Delete(namespace + "/" + name)

@@ -22,6 +22,7 @@ func OfGitRepo(spec *fleet.GitRepoSpec) []string {
 		"spec.webhookSecret":          spec.WebhookSecret != "",
 		"spec.ociRegistrySecret":      spec.OCIRegistrySecret != "",
 		"spec.imageScanInterval":      spec.ImageSyncInterval != nil,
+		"spec.imageScanCommit":        spec.ImageScanCommit != nil,
 		"spec.deleteNamespace":        spec.DeleteNamespace,
 	})
 }
@@ -31,6 +32,7 @@ func OfCluster(spec *fleet.ClusterSpec) []string {
 	return set(map[string]bool{
 		"spec.clientID":                     spec.ClientID != "",
 		"spec.kubeConfigSecret":             spec.KubeConfigSecret != "",
+		"spec.kubeConfigSecretNamespace":    spec.KubeConfigSecretNamespace != "",
 		"spec.redeployAgentGeneration":      spec.RedeployAgentGeneration != 0,
 		"spec.agentEnvVars":                 len(spec.AgentEnvVars) > 0,
 		"spec.agentNamespace":               spec.AgentNamespace != "",

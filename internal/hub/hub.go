@@ -160,7 +160,7 @@ func wire(ctx context.Context, mgr manager.Manager, w wiring) error {
 		(&pack.Controller{Client: c, Live: w.live, Git: clones, Store: store, Key: w.key, Events: events, Clock: now}).Setup(mgr),
 		(&deploy.Controller{Client: c, Live: w.live, Stages: stages, Store: store,
 			Capabilities: capabilities.NewReader(c), Events: events, Clock: now}).Setup(ctx, mgr),
-		(&register.Controller{Client: c, Live: w.live, Clock: now}).Setup(mgr),
+		(&register.Controller{Client: c, Live: w.live, Store: store, Clock: now}).Setup(mgr),
 		(&lease.Controller{Contact: w.guard, Client: c, Events: events, Clock: now}).Setup(mgr),
 		(&summary.Controller{Client: c, Clock: now}).Setup(mgr),
 		noeffect.Setup(mgr, now),

@@ -212,7 +212,7 @@ func (r *run) encode(result *render.Result) (*content.Encoded, error) {
 
 // Errors joins the errors of outcomes for a person to read;
 // no more than a few are told.
-func Errors(outcomes []Outcome) (err error, held int) {
+func Errors(outcomes []Outcome) (held int, err error) {
 	const most = 5
 	var lines []string
 	for _, o := range outcomes {
@@ -223,15 +223,39 @@ func Errors(outcomes []Outcome) (err error, held int) {
 		if held <= most {
 			lines = append(lines, o.Err.Error())
 		}
-		err = o.Err
 	}
 	if held > most {
 		lines = append(lines, fmt.Sprintf("and %d more clusters", held-most))
 	}
 	if held == 0 {
-		return nil, 0
+		return 0, nil
 	}
-	return fault.Stall(fault.ReasonOf(err, "RenderFailed"), errors.New(strings.Join(lines, "; "))), held
+	return held, mostHopeful(outcomes, errors.New(strings.Join(lines, "; ")))
+}
+
+// mostHopeful gives an error the kind of the outcome that a retry can mend
+// soonest, so that no cluster waits because another cannot be helped.
+func mostHopeful(outcomes []Outcome, joined error) error {
+	const none = time.Duration(-1)
+	reason, after := "RenderFailed", none
+	for _, o := range outcomes {
+		switch fault.KindOf(o.Err) {
+		case fault.Transient:
+			return joined
+		case fault.Waiting:
+			if d := fault.AfterOf(o.Err); after == none || d < after {
+				reason, after = fault.ReasonOf(o.Err, reason), d
+			}
+		case fault.Stalled:
+			if after == none {
+				reason = fault.ReasonOf(o.Err, reason)
+			}
+		}
+	}
+	if after != none {
+		return fault.Wait(after, reason, joined)
+	}
+	return fault.Stall(reason, joined)
 }
 
 // Warnings collects what the renders have to say to the bundle's author, each

@@ -126,7 +126,7 @@ func (c *cluster) effective(w word) entry {
 		return w.entry
 	}
 	e := w.entry
-	e.detail = &Detail{Message: cut(h.Why, maxMessage)}
+	e.detail = &Detail{Message: cut(h.Why)}
 	if w.exists {
 		e.state = outOfSync
 	}

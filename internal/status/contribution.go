@@ -43,7 +43,7 @@ func ContributionOf(bd *fleet.BundleDeployment) Contribution {
 		return c
 	}
 	d := Detail{
-		Message:  cut(MessageOf(bd), maxMessage),
+		Message:  cut(MessageOf(bd)),
 		Modified: lean(bd.Status.ModifiedStatus),
 		NonReady: bd.Status.NonReadyStatus[:min(maxListed, len(bd.Status.NonReadyStatus))],
 	}
@@ -75,8 +75,9 @@ func lean(all []fleet.ModifiedStatus) []fleet.ModifiedStatus {
 
 func isSecret(apiVersion, kind string) bool { return apiVersion == "v1" && kind == "Secret" }
 
-// cut shortens a text at a rune's boundary.
-func cut(s string, limit int) string {
+// cut shortens a text to maxMessage, at a rune's boundary.
+func cut(s string) string {
+	limit := maxMessage
 	if len(s) <= limit {
 		return s
 	}

@@ -50,7 +50,7 @@ func DeploymentDisplay(bd *fleet.BundleDeployment) fleet.BundleDeploymentDisplay
 		case c == nil:
 			return ""
 		case c.Status != metav1.ConditionTrue && c.Message != "":
-			return cut(c.Message, maxMessage)
+			return cut(c.Message)
 		default:
 			return string(c.Status)
 		}

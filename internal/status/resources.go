@@ -54,7 +54,7 @@ func (l *resourceList) collect(cluster string, d *Detail) {
 			x.State = resourceNotReady
 		}
 		if len(n.Summary.Message) > 0 {
-			x.Message = cut(n.Summary.Message[0], maxMessage)
+			x.Message = cut(n.Summary.Message[0])
 		}
 		l.add(cluster, resourceKey{n.APIVersion, n.Kind, n.Namespace, n.Name}, x)
 	}

@@ -77,7 +77,7 @@ func NonReadyText(n fleet.NonReadyStatus) string {
 		text += " [" + strings.Join(flags, ",") + "]"
 	}
 	if len(n.Summary.Message) > 0 {
-		text += " " + cut(strings.Join(n.Summary.Message, ", "), maxMessage)
+		text += " " + cut(strings.Join(n.Summary.Message, ", "))
 	}
 	return text
 }

@@ -99,7 +99,7 @@ func untilStep(start, stop, step int) ([]int, error) {
 // seq counts as the shell's seq does: to last, first to last, or first to last
 // by a step.
 func seq(numbers ...int) (string, error) {
-	first, last, step := 1, 1, 0
+	first, last, step := 1, 0, 0
 	switch len(numbers) {
 	case 1:
 		last = numbers[0]

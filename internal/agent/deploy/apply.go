@@ -122,6 +122,7 @@ func (c *Controller) deployment(r *state.Record, objects []*unstructured.Unstruc
 			Namespace: o.TargetNamespace, DefaultNamespace: o.DefaultNamespace,
 			CreateNamespace: o.CreateNamespace == nil || *o.CreateNamespace,
 			DeleteCRDs:      o.DeleteCRDResources, DeleteNamespaces: o.DeleteNamespace,
+			KeepAll: o.KeepResources,
 			Reapply: reapply,
 		},
 		Live: func(ref apply.Ref) apply.Live { return c.observer.Live(owner.Label, ref) },

@@ -135,7 +135,7 @@ func (c *Controller) Received(bd *fleet.BundleDeployment) {
 
 // Vanished takes in that the hub has a deployment no more.
 func (c *Controller) Vanished(name string) {
-	c.update(name, func(j *job) { j.desired, j.reported, j.statusVersion = nil, nil, "" })
+	c.update(name, func(j *job) { j.desired, j.reported, j.statusVersion, j.removal = nil, nil, "", nil })
 	c.queue.Add(name)
 }
 
@@ -241,6 +241,8 @@ func (c *Controller) act(ctx context.Context, j job, d Decision) error {
 		return c.correct(ctx, j)
 	case Note:
 		return c.save(ctx, j.name, j.next())
+	case Unmark:
+		return c.unmark(ctx, j)
 	case Rest:
 	}
 	return nil

@@ -146,10 +146,17 @@ func (j *job) facts(listed bool, blocked []string, now time.Time) Facts {
 		f.Mark, f.Deleting = d.Spec.Removal != nil, d.DeletionTimestamp != nil
 		f.Refusal, f.Hold = refusal(&d.Spec), hold(&d.Spec)
 		f.Noted = j.record != nil && noted(j.record, d)
-		f.WentBack = j.record != nil && !f.Finished && j.record.UID == string(d.UID) && d.Generation < j.record.Generation
+		f.Older = older(j.record, d)
+		f.WentBack = f.Older && !f.Finished
 		f.Correct = correct(d) != nil && correct(d).Enabled
 	}
 	return f
+}
+
+// older tells whether the hub's deployment is one that this cluster has left
+// behind.
+func older(r *state.Record, d *fleet.BundleDeployment) bool {
+	return r != nil && r.UID == string(d.UID) && d.Generation < r.Generation
 }
 
 // finished tells whether what is wanted was applied.
@@ -241,6 +248,9 @@ func lean(bd *fleet.BundleDeployment) *fleet.BundleDeployment {
 func (j *job) receive(bd *fleet.BundleDeployment) bool {
 	news := j.desired == nil || j.desired.UID != bd.UID || j.desired.Generation != bd.Generation ||
 		(j.desired.DeletionTimestamp == nil) != (bd.DeletionTimestamp == nil)
+	if j.desired != nil && j.desired.UID != bd.UID {
+		j.removal = nil // that was another deployment's
+	}
 	j.desired = lean(bd)
 	if bd.ResourceVersion == j.statusVersion || olderVersion(bd.ResourceVersion, j.statusVersion) {
 		return news

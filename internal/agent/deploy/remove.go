@@ -22,17 +22,15 @@ func (c *Controller) remove(ctx context.Context, j job) error {
 	if j.desired != nil {
 		next.Options = j.desired.Spec.Options
 	}
-	result := &apply.Result{}
-	if !next.Options.KeepResources {
-		var err error
-		c.observer.Begin(next.Owner())
-		if result, err = c.engine.Remove(ctx, c.deployment(&next, nil, false)); err != nil {
-			return err
-		}
+	c.observer.Begin(next.Owner())
+	result, err := c.engine.Remove(ctx, c.deployment(&next, nil, false))
+	if err != nil {
+		return err
 	}
 	next.Inventory, next.Held = result.Inventory, heldAfter(next.Held, result)
 	if len(next.Inventory) > 0 {
-		return c.waitForRemoval(ctx, j.name, &next, result)
+		c.waitForRemoval(j.name, &next, result)
+		return nil
 	}
 	if err := c.store.Delete(ctx, &next); err != nil {
 		return err
@@ -57,23 +55,33 @@ func (c *Controller) confirm(ctx context.Context, j job) error {
 	if err != nil {
 		return fmt.Errorf("ask the hub whether the deployment is really to be removed: %w", err)
 	}
-	if live.Spec.Removal == nil || j.desired == nil || live.UID != j.desired.UID {
+	if live.Spec.Removal == nil || j.desired == nil || live.UID != j.desired.UID || older(j.record, live) {
 		c.Received(live)
 		return nil
 	}
 	next := *j.record
-	next.Removing = true
+	// Nothing counts as applied from here on: a mark that is withdrawn half-way
+	// makes everything be applied again.
+	next.Removing, next.Applied = true, ""
+	return c.save(ctx, j.name, &next)
+}
+
+// unmark forgets a mark that the hub has withdrawn, so that it can never be
+// acted on later.
+func (c *Controller) unmark(ctx context.Context, j job) error {
+	next := *j.record
+	next.Removing, next.Applied = false, ""
+	c.update(j.name, func(j *job) { j.removal = nil })
 	return c.save(ctx, j.name, &next)
 }
 
 // waitForRemoval stores and tells what is left.
-func (c *Controller) waitForRemoval(ctx context.Context, name string, next *state.Record, result *apply.Result) error {
+func (c *Controller) waitForRemoval(name string, next *state.Record, result *apply.Result) {
 	c.update(name, func(j *job) {
 		j.record, j.unsaved = next, true
 		j.removal = &fleet.RemovalStatus{Message: cut(failureText(result.Failures))}
 		j.trouble = j.trouble.failed(j.wantedID(), result.Failures, nil, c.clock.Now())
 	})
-	return nil
 }
 
 func removedMessage(held []apply.Ref) string {

@@ -17,6 +17,9 @@ type Facts struct {
 	// where such a mark was confirmed before, and Deleting where it has a
 	// deletion timestamp.
 	Mark, Removing, Deleting bool
+	// Older is true where the hub's generation is lower than one that was acted
+	// on, as after a restored backup.
+	Older bool
 	// WentBack is true where the hub's generation is lower than one that was
 	// acted on, and wants something else.
 	WentBack bool
@@ -46,6 +49,7 @@ const (
 	Unknown    Situation = "Unknown"
 	Removed    Situation = "Removed"
 	Marked     Situation = "MarkedForRemoval"
+	Withdrawn  Situation = "RemovalMarkWithdrawn"
 	Kept       Situation = "KeptWithoutHub"
 	Deleting   Situation = "DeletedWithoutMark"
 	WentBack   Situation = "GenerationWentBack"
@@ -70,6 +74,7 @@ const (
 	Deploy
 	Correct
 	Note
+	Unmark
 )
 
 // Decision is a situation, the action that it calls for, and why nothing more
@@ -90,6 +95,11 @@ func Decide(f Facts) Decision {
 	switch {
 	case !f.Desired && !f.Recorded:
 		return Decision{Situation: Unknown, Action: Forget}
+	case f.Removing && f.Desired && !f.Mark:
+		return Decision{Situation: Withdrawn, Action: Unmark}
+	case f.Mark && f.Older && f.Recorded && !f.Removing:
+		// An old mark that was withdrawn since comes back with a backup.
+		return wentBack()
 	case f.Removing && (f.Mark || !f.Desired), f.Mark && f.Recorded:
 		return orWait(f, Decision{Situation: Marked, Action: Remove})
 	case f.Mark:
@@ -120,7 +130,7 @@ func wanted(f Facts) Decision {
 	case f.Deleting:
 		return Decision{Situation: Deleting, Message: "the deployment is being deleted on the hub without a removal mark: everything on the cluster is kept"}
 	case f.WentBack:
-		return Decision{Situation: WentBack, Message: "the hub's deployment is older than what runs here, as after a restored backup: nothing is changed. Deploy something newer from the hub, or delete this BundleDeployment on the hub to have it made anew (that removes nothing here)"}
+		return wentBack()
 	case f.Refusal != "":
 		return Decision{Situation: Refused, Message: f.Refusal}
 	case f.Hold != "":
@@ -133,6 +143,10 @@ func wanted(f Facts) Decision {
 		return Decision{Situation: Unnoted, Action: Note}
 	}
 	return correction(f, Decision{Situation: Settled})
+}
+
+func wentBack() Decision {
+	return Decision{Situation: WentBack, Message: "the hub's deployment is older than what runs here, as after a restored backup: nothing is changed. Deploy something newer from the hub, or delete this BundleDeployment on the hub to have it made anew (that removes nothing here)"}
 }
 
 func correction(f Facts, otherwise Decision) Decision {

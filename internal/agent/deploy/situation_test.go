@@ -32,8 +32,9 @@ func TestDecide(t *testing.T) {
 		"marked while paused":                    {Facts{Desired: true, Recorded: true, Mark: true, Hold: "paused"}, Marked, Remove},
 		"marked although restricted":             {Facts{Desired: true, Recorded: true, Mark: true, Refusal: "serviceAccount"}, Marked, Remove},
 		"marked, and nothing is left":            {Facts{Desired: true, Mark: true}, Removed, Rest},
+		"an old mark comes back with a backup":   {Facts{Desired: true, Recorded: true, Mark: true, Older: true}, WentBack, Rest},
 		"a removal waits for a finalizer":        {Facts{Desired: true, Recorded: true, Mark: true, Removing: true, RetryIn: time.Second}, BackingOff, Rest},
-		"the mark was withdrawn":                 {Facts{Desired: true, Recorded: true, Removing: true}, Outdated, Deploy},
+		"the mark was withdrawn":                 {Facts{Desired: true, Recorded: true, Removing: true}, Withdrawn, Unmark},
 		"vanished while being removed":           {Facts{Listed: true, Recorded: true, Removing: true}, Marked, Remove},
 		"vanished from the hub":                  {Facts{Listed: true, Recorded: true, Finished: true}, Kept, Rest},
 		"vanished unfinished":                    {Facts{Listed: true, Recorded: true}, Kept, Rest},
@@ -53,13 +54,14 @@ func TestDecide(t *testing.T) {
 
 // TestNothingIsRemovedWithoutAMark tries every combination of facts.
 func TestNothingIsRemovedWithoutAMark(t *testing.T) {
-	const bits = 12
+	const bits = 13
 	for n := range 1 << bits {
 		bit := func(i int) bool { return n&(1<<i) != 0 }
 		f := Facts{
 			Listed: bit(0), Desired: bit(1), Recorded: bit(2), Deleting: bit(3), WentBack: bit(4),
 			Finished: bit(5), Noted: bit(6), Drifted: bit(7), Correct: bit(8), Removing: bit(9), Mark: bit(10),
 		}
+		f.Older = bit(12)
 		if bit(11) {
 			f.Hold = "paused"
 		}
@@ -67,6 +69,9 @@ func TestNothingIsRemovedWithoutAMark(t *testing.T) {
 		marked := f.Mark || f.Removing && !f.Desired
 		if d.Action == Remove && (!marked || !f.Recorded && !f.Removing) {
 			t.Fatalf("%+v is removed", f)
+		}
+		if d.Action == Remove && f.Older && f.Desired && !f.Removing && f.Recorded {
+			t.Fatalf("%+v is removed by an old mark", f)
 		}
 		if d.Action == Forget && f.Recorded {
 			t.Fatalf("%+v is forgotten", f)

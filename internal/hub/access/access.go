@@ -41,7 +41,8 @@ func Remote(ctx context.Context, reader client.Reader, repo *fleet.GitRepo) (git
 	}
 	remote.Credentials, err = git.CredentialsFromSecret(string(secret.Type), secret.Data)
 	if err != nil {
-		return remote, fault.Stall(fault.ReasonOf(err, "InvalidSecret"),
+		// Secrets are not watched, so it is looked at again.
+		return remote, fault.Wait(retryMissingSecret, fault.ReasonOf(err, "InvalidSecret"),
 			fmt.Errorf("secret %s/%s: %w", secret.Namespace, secret.Name, err))
 	}
 	return remote, nil

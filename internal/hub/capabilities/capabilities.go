@@ -57,7 +57,7 @@ func parse(text string) []render.API {
 	for line := range strings.Lines(text) {
 		name, scope, ok := strings.Cut(strings.TrimSpace(line), " ")
 		slash := strings.LastIndexByte(name, '/')
-		if !ok || slash < 0 {
+		if !ok || slash < 0 || scope != "N" && scope != "C" {
 			continue
 		}
 		out = append(out, render.API{GroupVersion: name[:slash], Kind: name[slash+1:], Namespaced: scope == "N"})

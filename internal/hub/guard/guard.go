@@ -48,6 +48,8 @@ type Guard struct {
 	mu sync.Mutex
 	// since is the begin of the unbroken series of renewals.
 	since time.Time
+	// held is set once this hub had the Lease; a gap does not unset it.
+	held bool
 }
 
 // Since returns since when the API server has been in reach without a gap.
@@ -86,7 +88,7 @@ func (g *Guard) refuseRancherFleet(ctx context.Context) error {
 	for i := range list.Items {
 		d := &list.Items[i]
 		if d.Name == rancherController && ptr.Deref(d.Spec.Replicas, 1) > 0 {
-			return fmt.Errorf("Rancher Fleet's controller runs here (deployment %s/%s), and two controllers for one API would undo each other's work; "+
+			return fmt.Errorf("the controller of Rancher Fleet runs here (deployment %s/%s), and two controllers for one API would undo each other's work; "+
 				"to move over, scale it down: kubectl -n %s scale deployment %s --replicas=0", d.Namespace, d.Name, d.Namespace, d.Name)
 		}
 	}
@@ -154,7 +156,7 @@ func (g *Guard) renew(ctx context.Context) error {
 	case err != nil:
 		g.since = time.Time{}
 	case g.since.IsZero():
-		g.since = g.Clock.Now()
+		g.since, g.held = g.Clock.Now(), true
 	}
 	return err
 }
@@ -185,7 +187,7 @@ func (g *Guard) write(ctx context.Context, identity string) error {
 func (g *Guard) acquired() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return !g.since.IsZero()
+	return g.held
 }
 
 func (g *Guard) giveBack() error {

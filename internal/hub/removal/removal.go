@@ -21,12 +21,18 @@ import (
 // itself: its namespace and its kind, given by the plural resource name, are
 // there to stay. Both are read live.
 func Deliberate(ctx context.Context, live client.Reader, obj client.Object, resource string) (bool, error) {
-	crd := metadataOf(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
-	stays, err := stays(ctx, live, crd, resource+"."+fleet.Group)
+	stays, err := KindStays(ctx, live, resource)
 	if err != nil || !stays {
 		return false, err
 	}
 	return NamespaceStays(ctx, live, obj.GetNamespace())
+}
+
+// KindStays tells whether a kind of the API, given by its plural resource name,
+// exists and is not being deleted as a whole.
+func KindStays(ctx context.Context, live client.Reader, resource string) (bool, error) {
+	crd := metadataOf(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
+	return stays(ctx, live, crd, resource+"."+fleet.Group)
 }
 
 // NamespaceStays tells whether a namespace exists and is not being deleted.

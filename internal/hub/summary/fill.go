@@ -3,7 +3,6 @@ package summary
 import (
 	"context"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -25,7 +24,6 @@ func (c *Controller) fill(name types.NamespacedName, obj client.Object) {
 	case *fleet.Cluster:
 		r := c.board.Cluster(name)
 		o.Status.Summary, o.Status.Display, o.Status.ResourceCounts = r.Summary, r.Display, r.ResourceCounts
-		o.Status.UnknownDeployments = c.unknown(o)
 		o.Status.ReadyGitRepos, o.Status.DesiredReadyGitRepos = r.ReadyGitRepos, r.DesiredReadyGitRepos
 		fleet.SetCondition(&o.Status.Conditions, r.Ready, now)
 	case *fleet.ClusterGroup:
@@ -43,28 +41,6 @@ func (c *Controller) fill(name types.NamespacedName, obj client.Object) {
 		o.Status.Display.Message, o.Status.Display.Error = ready.Message, o.Status.Display.Error || ready.Reason == fleet.ReasonError
 		fleet.SetCondition(&o.Status.Conditions, ready, now)
 	}
-}
-
-// unknown counts deployments of a cluster whose Bundle the hub does not have,
-// as after a restored backup. They are kept.
-func (c *Controller) unknown(cluster *fleet.Cluster) int {
-	if cluster.Status.Namespace == "" {
-		return 0
-	}
-	ctx := context.Background()
-	deployments := &fleet.BundleDeploymentList{}
-	if err := c.cache.List(ctx, deployments, client.InNamespace(cluster.Status.Namespace), client.UnsafeDisableDeepCopy); err != nil {
-		return 0
-	}
-	n := 0
-	for i := range deployments.Items {
-		l := deployments.Items[i].Labels
-		key := client.ObjectKey{Namespace: l[fleet.BundleNamespaceLabel], Name: l[fleet.BundleLabel]}
-		if apierrors.IsNotFound(c.cache.Get(ctx, key, &fleet.Bundle{})) {
-			n++
-		}
-	}
-	return n
 }
 
 // readyOf is the Ready condition of a GitRepo: what stands in the way of its

@@ -71,7 +71,7 @@ func start(options *Options) (*child, error) {
 // end ends the process at once: it has nothing to lose.
 func (c *child) end() {
 	c.broken = true
-	c.stdin.Close()          //nolint:errcheck // the process is killed in any case
+	c.stdin.Close()
 	c.command.Process.Kill() //nolint:errcheck // it may have ended by itself
 	c.command.Wait()         //nolint:errcheck // how it ended is known or does not matter
 }
@@ -137,7 +137,7 @@ func (c *child) tooMuch(bundle string) error {
 
 // died explains the end of a process that nobody here has killed.
 func (c *child) died(bundle string, cause error) error {
-	c.stdin.Close()          //nolint:errcheck // the process has ended
+	c.stdin.Close()
 	c.command.Process.Kill() //nolint:errcheck // in case that only its pipe has ended
 	waitErr := c.command.Wait()
 	c.broken = true

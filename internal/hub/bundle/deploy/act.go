@@ -2,7 +2,9 @@ package deploy
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/flotilla-sh/flotilla/internal/content"
 	"github.com/flotilla-sh/flotilla/internal/deployment"
+	"github.com/flotilla-sh/flotilla/internal/fault"
 	"github.com/flotilla-sh/flotilla/internal/pipeline"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
@@ -26,18 +29,54 @@ func (c *Controller) act(ctx context.Context, plan deployment.Plan, outcomes []p
 			encoded[o.Desired.Namespace] = o.Encoded
 		}
 	}
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(writers)
+	var writes parallel
+	writes.group.SetLimit(writers)
 	for _, d := range plan.Create {
-		group.Go(func() error { return c.create(ctx, d, encoded[d.Namespace]) })
+		enc := encoded[d.Namespace]
+		delete(encoded, d.Namespace)
+		writes.do(func() error { return c.create(ctx, d, enc) })
 	}
 	for _, u := range plan.Update {
-		group.Go(func() error { return c.update(ctx, u, encoded[u.New.Namespace]) })
+		enc := encoded[u.New.Namespace]
+		delete(encoded, u.New.Namespace)
+		writes.do(func() error { return c.update(ctx, u, enc) })
 	}
 	for _, d := range plan.Release {
-		group.Go(func() error { return c.release(ctx, d) })
+		writes.do(func() error { return c.release(ctx, d) })
 	}
-	return group.Wait()
+	for namespace, enc := range encoded {
+		// Costs nothing where it is stored; one that was lost comes back.
+		writes.do(func() error { return c.put(ctx, enc, namespace) })
+	}
+	return writes.wait()
+}
+
+// parallel runs writes side by side. One that fails does not stop the others.
+type parallel struct {
+	group errgroup.Group
+	mu    sync.Mutex
+	errs  []error
+}
+
+func (p *parallel) do(write func() error) {
+	p.group.Go(func() error {
+		if err := write(); err != nil {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			p.errs = append(p.errs, err)
+		}
+		return nil
+	})
+}
+
+// wait returns what went wrong, the first few of it.
+func (p *parallel) wait() error {
+	const most = 3
+	_ = p.group.Wait() // do keeps the errors
+	if more := len(p.errs) - most; more > 0 {
+		return errors.Join(append(p.errs[:most:most], fmt.Errorf("and %d more", more))...)
+	}
+	return errors.Join(p.errs...)
 }
 
 func (c *Controller) create(ctx context.Context, d *fleet.BundleDeployment, enc *content.Encoded) error {
@@ -46,8 +85,7 @@ func (c *Controller) create(ctx context.Context, d *fleet.BundleDeployment, enc 
 	}
 	err := c.Client.Create(ctx, d)
 	if apierrors.IsAlreadyExists(err) {
-		// The cache is behind; its next event brings us back here.
-		return nil
+		return fault.Wait(soon, "Behind", fmt.Errorf("the deployment in %s exists already; looking again", d.Namespace))
 	}
 	if err != nil {
 		return fmt.Errorf("create the deployment in %s: %w", d.Namespace, err)
@@ -60,8 +98,8 @@ func (c *Controller) update(ctx context.Context, u deployment.Update, enc *conte
 		return err
 	}
 	patch := client.MergeFromWithOptions(u.Old, client.MergeFromWithOptimisticLock{})
-	if err := c.Client.Patch(ctx, u.New, patch); err != nil {
-		return fmt.Errorf("update the deployment in %s: %w", u.New.Namespace, client.IgnoreNotFound(err))
+	if err := client.IgnoreNotFound(c.Client.Patch(ctx, u.New, patch)); err != nil {
+		return fmt.Errorf("update the deployment in %s: %w", u.New.Namespace, err)
 	}
 	return nil
 }

@@ -99,7 +99,7 @@ func (c *Controller) deploy(ctx context.Context, bundle *fleet.Bundle) error {
 		return err
 	}
 	plan := deployment.Decide(facts.decision(bundle, outcomes))
-	if err := c.live(ctx, &plan); err != nil {
+	if err := c.confirm(ctx, bundle, &plan); err != nil {
 		return err
 	}
 	if err := c.act(ctx, plan, outcomes); err != nil {
@@ -110,7 +110,7 @@ func (c *Controller) deploy(ctx context.Context, bundle *fleet.Bundle) error {
 	if warnings, rendered := pipeline.Warnings(outcomes); rendered {
 		fleet.SetCondition(&bundle.Status.Conditions, reconcile.Warnings(warnings), c.Clock.Now())
 	}
-	held, count := pipeline.Errors(outcomes)
+	count, held := pipeline.Errors(outcomes)
 	bundle.Status.HeldBack = count
 	return held
 }
@@ -206,7 +206,7 @@ func (c *Controller) releaseDeleted(ctx context.Context, bundle *fleet.Bundle) e
 // removeAll marks all deployments of a bundle and returns the clusters whose
 // agents have not removed it yet.
 func (c *Controller) removeAll(ctx context.Context, bundle *fleet.Bundle) (left []string, err error) {
-	existing, err := c.existing(ctx, bundle)
+	existing, err := c.existingLive(ctx, bundle)
 	if err != nil {
 		return nil, err
 	}
@@ -218,42 +218,13 @@ func (c *Controller) removeAll(ctx context.Context, bundle *fleet.Bundle) (left 
 		Bundle: bundle.Name, BundleNamespace: bundle.Namespace,
 		Existing: existing, Known: known, RemovalReason: reasonBundleDeleted,
 	})
+	if err := c.confirmClusters(ctx, &plan); err != nil {
+		return nil, err
+	}
 	if err := c.act(ctx, plan, nil); err != nil {
 		return nil, err
 	}
 	return plan.Removing, nil
-}
-
-// live reads once more, past the cache, what a removal mark depends on: the
-// Cluster must be there, and must not have been deleted.
-func (c *Controller) live(ctx context.Context, plan *deployment.Plan) error {
-	kept := plan.Update[:0]
-	for _, u := range plan.Update {
-		if u.New.Spec.Removal == nil || u.Old.Spec.Removal != nil {
-			kept = append(kept, u)
-			continue
-		}
-		there, err := c.clusterStays(ctx, u.New)
-		if err != nil {
-			return err
-		}
-		if there {
-			kept = append(kept, u)
-		}
-	}
-	plan.Update = kept
-	return nil
-}
-
-func (c *Controller) clusterStays(ctx context.Context, d *fleet.BundleDeployment) (bool, error) {
-	cluster := &metav1.PartialObjectMetadata{}
-	cluster.SetGroupVersionKind(fleet.SchemeGroupVersion.WithKind("Cluster"))
-	key := client.ObjectKey{Namespace: d.Labels[fleet.ClusterNamespaceLabel], Name: d.Labels[fleet.ClusterLabel]}
-	err := c.Live.Get(ctx, key, cluster)
-	if client.IgnoreNotFound(err) != nil {
-		return false, fmt.Errorf("look whether cluster %s exists: %w", key, err)
-	}
-	return err == nil && cluster.DeletionTimestamp.IsZero(), nil
 }
 
 // errNoSource is why a bundle cannot be deployed yet.

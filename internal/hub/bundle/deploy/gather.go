@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flotilla-sh/flotilla/internal/content"
 	"github.com/flotilla-sh/flotilla/internal/fault"
 	"github.com/flotilla-sh/flotilla/internal/names"
 	"github.com/flotilla-sh/flotilla/internal/pipeline"
@@ -45,6 +46,10 @@ func (c *Controller) gather(ctx context.Context, bundle *fleet.Bundle) (*facts, 
 	if f.existing, err = c.existing(ctx, bundle); err != nil {
 		return nil, err
 	}
+	earlier, err := c.remembered(ctx, f.existing)
+	if err != nil {
+		return nil, err
+	}
 	if f.known, err = c.knownClusters(ctx); err != nil {
 		return nil, err
 	}
@@ -60,7 +65,7 @@ func (c *Controller) gather(ctx context.Context, bundle *fleet.Bundle) (*facts, 
 		SourceDigest: src.digest,
 		Commit:       bundle.Labels[fleet.CommitLabel],
 		Clusters:     clusters,
-		Remembered:   remembered(f.existing),
+		Remembered:   earlier,
 	}
 	return f, nil
 }
@@ -115,6 +120,19 @@ func (c *Controller) existing(ctx context.Context, bundle *fleet.Bundle) ([]flee
 	return list.Items, nil
 }
 
+// existingLive returns them past the cache: one that was just created must not
+// be missed when the bundle goes.
+func (c *Controller) existingLive(ctx context.Context, bundle *fleet.Bundle) ([]fleet.BundleDeployment, error) {
+	list := &fleet.BundleDeploymentList{}
+	err := c.Live.List(ctx, list, client.MatchingLabels{
+		fleet.BundleLabel: bundle.Name, fleet.BundleNamespaceLabel: bundle.Namespace,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list deployments: %w", err)
+	}
+	return list.Items, nil
+}
+
 // knownClusters returns the namespaces of all clusters that exist.
 func (c *Controller) knownClusters(ctx context.Context) (map[string]bool, error) {
 	list := &fleet.ClusterList{}
@@ -123,8 +141,8 @@ func (c *Controller) knownClusters(ctx context.Context) (map[string]bool, error)
 	}
 	known := make(map[string]bool, len(list.Items))
 	for i := range list.Items {
-		if ns := list.Items[i].Status.Namespace; ns != "" && list.Items[i].DeletionTimestamp.IsZero() {
-			known[ns] = true
+		if registered(&list.Items[i]) {
+			known[namespaceOf(&list.Items[i])] = true
 		}
 	}
 	return known, nil
@@ -203,10 +221,10 @@ func (c *Controller) clustersIn(ctx context.Context, namespace string) ([]pipeli
 	var out []pipeline.Cluster
 	for i := range clusters.Items {
 		cluster := &clusters.Items[i]
-		if cluster.Status.Namespace == "" || !cluster.DeletionTimestamp.IsZero() {
+		if !registered(cluster) {
 			continue
 		}
-		offers, err := c.Capabilities.Of(ctx, cluster.Status.Namespace)
+		offers, err := c.Capabilities.Of(ctx, namespaceOf(cluster))
 		if err != nil {
 			return nil, err
 		}
@@ -216,11 +234,22 @@ func (c *Controller) clustersIn(ctx context.Context, namespace string) ([]pipeli
 	return out, nil
 }
 
+// registered tells whether a cluster has its namespace on the hub and stays.
+func registered(cluster *fleet.Cluster) bool {
+	return cluster.Status.Namespace != "" && cluster.DeletionTimestamp.IsZero()
+}
+
+// namespaceOf is the namespace of a cluster's deployments. It is not read from
+// the status, which an agent may write.
+func namespaceOf(cluster *fleet.Cluster) string {
+	return names.ClusterNamespace(cluster.Namespace, cluster.Name)
+}
+
 // view is what targeting sees of a cluster.
 func view(cluster *fleet.Cluster, groups []fleet.ClusterGroup) target.Cluster {
 	v := target.Cluster{
 		Namespace: cluster.Namespace, Name: cluster.Name,
-		DeploymentNamespace: cluster.Status.Namespace,
+		DeploymentNamespace: namespaceOf(cluster),
 		Labels:              cluster.Labels, Annotations: cluster.Annotations,
 		Paused: cluster.Spec.Paused,
 	}
@@ -247,14 +276,22 @@ func selects(s *metav1.LabelSelector, set map[string]string) (bool, error) {
 	return selector.Matches(labels.Set(set)), nil
 }
 
-// remembered reads the last renders off the deployments.
-func remembered(existing []fleet.BundleDeployment) map[string]pipeline.Remembered {
+// remembered reads the last renders off the deployments. One whose content is
+// not stored any more is rendered anew.
+func (c *Controller) remembered(ctx context.Context, existing []fleet.BundleDeployment) (map[string]pipeline.Remembered, error) {
 	out := make(map[string]pipeline.Remembered, len(existing))
 	for i := range existing {
 		spec := &existing[i].Spec
-		if spec.Content != nil && spec.RenderInput != "" {
+		if spec.Content == nil || spec.RenderInput == "" {
+			continue
+		}
+		stored, err := c.Store.Has(ctx, content.Ref{Name: spec.Content.Name}, "")
+		if err != nil {
+			return nil, err
+		}
+		if stored {
 			out[existing[i].Namespace] = pipeline.Remembered{Input: spec.RenderInput, Asked: spec.RenderAsked, Content: *spec.Content}
 		}
 	}
-	return out
+	return out, nil
 }

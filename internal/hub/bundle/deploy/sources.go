@@ -104,7 +104,14 @@ func decode(r fleet.BundleResource) ([]byte, error) {
 		if err != nil {
 			return nil, fmt.Errorf("is not gzip: %w", err)
 		}
-		return io.ReadAll(io.LimitReader(reader, maxResource))
+		data, err := io.ReadAll(io.LimitReader(reader, maxResource+1))
+		if err != nil {
+			return nil, fmt.Errorf("is damaged: %w", err)
+		}
+		if len(data) > maxResource {
+			return nil, fmt.Errorf("is larger than %d MiB: split it", maxResource>>20)
+		}
+		return data, nil
 	default:
 		return nil, fmt.Errorf("encoding %q is not known: use base64+gz or none", r.Encoding)
 	}

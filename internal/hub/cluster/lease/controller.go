@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
+	"github.com/flotilla-sh/flotilla/internal/names"
 	"github.com/flotilla-sh/flotilla/internal/reconcile"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
@@ -54,6 +55,7 @@ type Controller struct {
 type sight struct {
 	renewed time.Time // by the agent's clock; only compared
 	at      time.Time // by the hub's clock
+	moved   bool      // false for what was there when the hub started
 }
 
 // Setup adds the controller to a manager.
@@ -85,7 +87,7 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, nil
 	}
 	lease := &coordinationv1.Lease{}
-	key := client.ObjectKey{Namespace: cluster.Status.Namespace, Name: fleet.AgentName}
+	key := client.ObjectKey{Namespace: names.ClusterNamespace(cluster.Namespace, cluster.Name), Name: fleet.AgentName}
 	if err := c.Client.Get(ctx, key, lease); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
@@ -110,11 +112,14 @@ func (c *Controller) judge(key types.NamespacedName, cluster *fleet.Cluster, lea
 			Message: "the agent has never reported"}, 0
 	}
 	allowed := missed * heartbeat(lease)
-	last, first := c.look(key, lease.Spec.RenewTime.Time)
-	age := min(c.Clock.Since(last.at), c.Clock.Since(c.Contact.Since()))
+	last := c.look(key, lease.Spec.RenewTime.Time)
+	silent := c.Clock.Since(last.at)
+	age := min(silent, c.Clock.Since(c.Contact.Since()))
 	if age < allowed {
-		if old := fleet.FindCondition(cluster.Status.Conditions, fleet.ConditionOnline); first && old != nil && old.Status == metav1.ConditionFalse {
-			// Just started: an old Lease is no evidence that it is back.
+		back := last.moved && silent < allowed
+		if old := fleet.FindCondition(cluster.Status.Conditions, fleet.ConditionOnline); !back && old != nil && old.Status == metav1.ConditionFalse {
+			// That the hub has just started, or has its API server back, is
+			// no evidence that a silent agent is back.
 			return *old, allowed - age
 		}
 		return fleet.Condition{Type: fleet.ConditionOnline, Status: metav1.ConditionTrue, Reason: fleet.ReasonOnline}, allowed - age
@@ -123,18 +128,17 @@ func (c *Controller) judge(key types.NamespacedName, cluster *fleet.Cluster, lea
 		Message: fmt.Sprintf("the agent is silent; it last reported at %s", lease.Spec.RenewTime.UTC().Format(time.RFC3339))}, 0
 }
 
-// look notes a Lease's renewal. first tells that this hub has not seen it
-// change yet, so that its age is not known.
-func (c *Controller) look(key types.NamespacedName, renewed time.Time) (last sight, first bool) {
+// look notes a Lease's renewal and returns the last one.
+func (c *Controller) look(key types.NamespacedName, renewed time.Time) sight {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	last, known := c.seen[key]
 	if known && last.renewed.Equal(renewed) {
-		return last, false
+		return last
 	}
-	last = sight{renewed: renewed, at: c.Clock.Now()}
+	last = sight{renewed: renewed, at: c.Clock.Now(), moved: known}
 	c.seen[key] = last
-	return last, !known
+	return last
 }
 
 func (c *Controller) forget(key types.NamespacedName) {

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
+	"github.com/flotilla-sh/flotilla/internal/content"
 	"github.com/flotilla-sh/flotilla/internal/effect"
 	"github.com/flotilla-sh/flotilla/internal/fault"
 	"github.com/flotilla-sh/flotilla/internal/hub/removal"
@@ -30,7 +31,9 @@ import (
 type Controller struct {
 	Client client.Client
 	// Live reads past all caches what a deletion depends on.
-	Live  client.Reader
+	Live client.Reader
+	// Store forgets what it knows of a namespace that has to be made anew.
+	Store *content.Store
 	Clock clock.PassiveClock
 }
 
@@ -86,6 +89,9 @@ func (c *Controller) register(ctx context.Context, cluster *fleet.Cluster) error
 		// All was made before; a restarted hub writes nothing.
 		return nil
 	}
+	if !stays {
+		c.Store.ForgetNamespace(namespace)
+	}
 	if err := c.ensure(ctx, belongings(cluster, namespace), stays); err != nil {
 		return err
 	}
@@ -124,8 +130,10 @@ func (c *Controller) finalize(ctx context.Context, cluster *fleet.Cluster) error
 	if err != nil {
 		return err
 	}
-	if deliberate && cluster.Status.Namespace != "" {
-		if err := c.deleteNamespace(ctx, cluster.Status.Namespace); err != nil {
+	if deliberate {
+		// Not what the status says: agents may write that.
+		namespace := names.ClusterNamespace(cluster.Namespace, cluster.Name)
+		if err := c.deleteNamespace(ctx, namespace); err != nil {
 			return err
 		}
 	}

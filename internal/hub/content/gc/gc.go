@@ -146,7 +146,8 @@ func (c *Collector) judge(ctx context.Context, obj *metav1.PartialObjectMetadata
 
 // mark sets or removes the mark of an object.
 func (c *Collector) mark(ctx context.Context, obj *metav1.PartialObjectMetadata, since *string) error {
-	c.Store.Forget(obj.Name, obj.Namespace)
+	// After the patch: a put that still found no mark does not look again.
+	defer c.Store.Forget(obj.Name, obj.Namespace)
 	value := "null"
 	if since != nil {
 		value = `"` + *since + `"`

@@ -40,6 +40,8 @@ const (
 	fetchTimeout = 5 * time.Minute
 	// bundlesGone is how often a deleted GitRepo looks for its last bundles.
 	bundlesGone = 5 * time.Second
+	// overtakenSoon is how soon a commit that was overtaken is looked at again.
+	overtakenSoon = 2 * time.Second
 )
 
 // Fetcher returns the tree of a commit.
@@ -121,7 +123,7 @@ func (c *Controller) pack(ctx context.Context, repo *fleet.GitRepo) error {
 	problem := problems(drafts, scanErr)
 	if problem == nil {
 		// Only a commit that was understood whole can say what is gone.
-		if err := c.prune(ctx, repo, drafts); err != nil {
+		if err := c.prune(ctx, repo, remote, commit, drafts); err != nil {
 			return err
 		}
 	}
@@ -219,12 +221,15 @@ func (c *Controller) finalize(ctx context.Context, repo *fleet.GitRepo) error {
 		return err
 	}
 	if deliberate {
-		left, err := c.deleteBundles(ctx, repo, nil)
+		left, err := c.bundlesBut(ctx, repo, nil)
 		if err != nil {
 			return err
 		}
-		if left > 0 {
-			return c.waitFor(ctx, repo, left)
+		if len(left) > 0 {
+			if err := c.deleteBundles(ctx, left); err != nil {
+				return err
+			}
+			return c.waitFor(ctx, repo, len(left))
 		}
 	}
 	controllerutil.RemoveFinalizer(repo, fleet.Finalizer)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -19,6 +20,7 @@ import (
 	"github.com/flotilla-sh/flotilla/internal/bundle"
 	"github.com/flotilla-sh/flotilla/internal/content"
 	"github.com/flotilla-sh/flotilla/internal/fault"
+	"github.com/flotilla-sh/flotilla/internal/source/git"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
 
@@ -40,14 +42,26 @@ func (c *Controller) write(ctx context.Context, repo *fleet.GitRepo, commit stri
 	return nil
 }
 
-// prune deletes the Bundles of a GitRepo that no draft stands for.
-func (c *Controller) prune(ctx context.Context, repo *fleet.GitRepo, drafts []bundle.Draft) error {
+// prune deletes the Bundles of a GitRepo that no draft stands for. Before that
+// the server is asked once more: a commit that a poll found under an earlier
+// spec, or that was overtaken, says nothing about what is gone.
+func (c *Controller) prune(ctx context.Context, repo *fleet.GitRepo, remote git.Remote, commit string, drafts []bundle.Draft) error {
 	keep := map[string]bool{}
 	for i := range drafts {
 		keep[drafts[i].Name] = true
 	}
-	_, err := c.deleteBundles(ctx, repo, keep)
-	return err
+	gone, err := c.bundlesBut(ctx, repo, keep)
+	if err != nil || len(gone) == 0 {
+		return err
+	}
+	newest, err := git.Resolve(ctx, remote)
+	if err != nil {
+		return fmt.Errorf("ask whether %s is the newest commit, before bundles are deleted: %w", commit, err)
+	}
+	if newest != commit {
+		return fault.Wait(overtakenSoon, "Overtaken", fmt.Errorf("commit %s is not the newest any more; waiting for %s", commit, newest))
+	}
+	return c.deleteBundles(ctx, gone)
 }
 
 // writeBundle stores a draft's source and values, then the Bundle that names
@@ -65,7 +79,10 @@ func (c *Controller) writeBundle(ctx context.Context, repo *fleet.GitRepo, commi
 	have := &fleet.Bundle{}
 	err = c.Client.Get(ctx, client.ObjectKeyFromObject(want), have)
 	if err == nil && upToDate(have, want) {
-		return nil
+		stored, err := c.Store.Has(ctx, source.Root.Ref, repo.Namespace)
+		if err != nil || stored {
+			return err
+		}
 	}
 	if err := c.Store.Put(ctx, source, repo.Namespace); err != nil {
 		return err
@@ -156,27 +173,24 @@ func (c *Controller) sweepValues(ctx context.Context, b *fleet.Bundle, current *
 	return nil
 }
 
-// deleteBundles deletes the Bundles of a GitRepo but those to keep, and
-// returns how many are not gone yet.
-func (c *Controller) deleteBundles(ctx context.Context, repo *fleet.GitRepo, keep map[string]bool) (left int, err error) {
+// bundlesBut lists the Bundles of a GitRepo but those to keep. It is read past
+// the cache: a Bundle that was just made must not be missed.
+func (c *Controller) bundlesBut(ctx context.Context, repo *fleet.GitRepo, keep map[string]bool) ([]fleet.Bundle, error) {
 	list := &fleet.BundleList{}
-	err = c.Client.List(ctx, list, client.InNamespace(repo.Namespace), client.MatchingLabels{fleet.RepoLabel: repo.Name})
-	if err != nil {
-		return 0, err
-	}
-	for i := range list.Items {
-		b := &list.Items[i]
-		if keep[b.Name] {
+	err := c.Live.List(ctx, list, client.InNamespace(repo.Namespace), client.MatchingLabels{fleet.RepoLabel: repo.Name})
+	return slices.DeleteFunc(list.Items, func(b fleet.Bundle) bool { return keep[b.Name] }), err
+}
+
+func (c *Controller) deleteBundles(ctx context.Context, bundles []fleet.Bundle) error {
+	for i := range bundles {
+		if !bundles[i].DeletionTimestamp.IsZero() {
 			continue
 		}
-		left++
-		if b.DeletionTimestamp.IsZero() {
-			if err := c.Client.Delete(ctx, b); client.IgnoreNotFound(err) != nil {
-				return left, err
-			}
+		if err := c.Client.Delete(ctx, &bundles[i]); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("delete bundle %s: %w", bundles[i].Name, err)
 		}
 	}
-	return left, nil
+	return nil
 }
 
 // repoOf maps a Bundle to its GitRepo.
@@ -201,13 +215,20 @@ func (c *Controller) reposNear(ctx context.Context, obj client.Object) []ctrl.Re
 	return out
 }
 
-// workToDo passes changes of a GitRepo's spec, labels, finalizers and of the
-// commit that a poll found; not those that this controller makes itself.
+// polls tells whether the repository answers; when it does again, a fetch that
+// failed for the same reason is worth another try.
+func polls(repo *fleet.GitRepo) bool {
+	return fleet.IsConditionTrue(repo.Status.Conditions, fleet.ConditionGitPolling)
+}
+
+// workToDo passes changes of a GitRepo's spec, labels, finalizers and of what a
+// poll found; not those that this controller makes itself.
 func workToDo() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, after := e.ObjectOld.(*fleet.GitRepo), e.ObjectNew.(*fleet.GitRepo)
 		return before.Generation != after.Generation ||
 			before.Status.PollingCommit != after.Status.PollingCommit ||
+			polls(before) != polls(after) ||
 			before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
 			len(before.Finalizers) != len(after.Finalizers) ||
 			!maps.Equal(before.Labels, after.Labels)

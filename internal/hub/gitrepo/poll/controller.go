@@ -29,7 +29,7 @@ import (
 const DefaultInterval = 15 * time.Second
 
 // never is the interval of a GitRepo that is not polled: it is asked once, when
-// the hub starts or the spec changes.
+// the hub starts or what identifies its repository changes.
 const never = 10000 * time.Hour
 
 // Controller polls.
@@ -97,7 +97,7 @@ func (c *Controller) poll(ctx context.Context, repo *fleet.GitRepo) error {
 		c.Events.Eventf(repo, nil, "Normal", "GotNewCommit", "Poll", "new commit %s", result.Commit)
 	}
 	// The Secret may be mended meanwhile: read it again.
-	return fault.Wait(interval(repo), "GitPolling", result.Err)
+	return fault.Wait(retry(interval(repo)), "GitPolling", result.Err)
 }
 
 func (c *Controller) report(repo *fleet.GitRepo, err error) {

@@ -46,6 +46,8 @@ type poll struct {
 	result    Result
 	asked     bool
 	cancel    context.CancelFunc
+	// hurry ends a wait that has become too long.
+	hurry chan struct{}
 }
 
 // NewPoller returns a Poller that calls notify when an answer changed.
@@ -72,7 +74,14 @@ func (p *Poller) Watch(ctx context.Context, repo types.NamespacedName, remote gi
 	if current == nil {
 		current = p.begin(ctx, id, remote)
 	}
+	before := current.shortest()
 	current.intervals[repo] = interval
+	if current.shortest() < before {
+		select {
+		case current.hurry <- struct{}{}:
+		default:
+		}
+	}
 	return current.result, current.asked
 }
 
@@ -97,7 +106,9 @@ func (p *Poller) leave(repo types.NamespacedName, id string) {
 
 func (p *Poller) begin(ctx context.Context, id string, remote git.Remote) *poll {
 	ctx, cancel := context.WithCancel(ctx)
-	current := &poll{remote: remote, intervals: map[types.NamespacedName]time.Duration{}, cancel: cancel}
+	current := &poll{
+		remote: remote, intervals: map[types.NamespacedName]time.Duration{}, cancel: cancel, hurry: make(chan struct{}, 1),
+	}
 	p.polls[id] = current
 	go p.loop(ctx, current)
 	return current
@@ -119,6 +130,7 @@ func (p *Poller) loop(ctx context.Context, current *poll) {
 		select {
 		case <-ctx.Done():
 			return
+		case <-current.hurry:
 		case <-time.After(delay(p.interval(current), failures)):
 		}
 	}
@@ -148,12 +160,17 @@ func (p *Poller) answer(current *poll, commit string, err error) {
 	}
 }
 
-// interval is the shortest that a GitRepo of this poll asks for.
 func (p *Poller) interval(current *poll) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	return current.shortest()
+}
+
+// shortest is the shortest interval that a GitRepo of this poll asks for; zero
+// where there is none.
+func (p *poll) shortest() time.Duration {
 	shortest := time.Duration(0)
-	for _, d := range current.intervals {
+	for _, d := range p.intervals {
 		if shortest == 0 || d < shortest {
 			shortest = d
 		}
@@ -163,11 +180,23 @@ func (p *Poller) interval(current *poll) time.Duration {
 
 // delay adds up to a tenth of jitter, and doubles with each failure.
 func delay(interval time.Duration, failures int) time.Duration {
+	if failures > 0 {
+		interval = retry(interval)
+	}
 	d := interval
 	for range failures {
 		d = min(2*d, maxBackoff*interval)
 	}
 	return d + rand.N(d/10+1)
+}
+
+// retry is the interval at which a failure is looked at again. One question
+// without an answer is not enough, also where polling is off.
+func retry(interval time.Duration) time.Duration {
+	if interval == never {
+		return DefaultInterval
+	}
+	return interval
 }
 
 func text(err error) string {

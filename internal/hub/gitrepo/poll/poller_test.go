@@ -1,0 +1,255 @@
+package poll
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flotilla-sh/flotilla/internal/source/git"
+)
+
+// server is a Git server that counts who asks, and a list of who was told.
+type server struct {
+	mu     sync.Mutex
+	commit string
+	err    error
+	asked  map[string]int // by user
+	at     []time.Duration
+	told   []string
+	start  time.Time
+	poller *Poller
+}
+
+func newServer(t *testing.T) (*server, context.Context) {
+	s := &server{commit: "one", asked: map[string]int{}, start: time.Now()}
+	s.poller = NewPoller(func(repo types.NamespacedName) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.told = append(s.told, repo.Name)
+	})
+	s.poller.resolve = func(_ context.Context, remote git.Remote) (string, error) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.asked[remote.Credentials.Username]++
+		s.at = append(s.at, time.Since(s.start))
+		return s.commit, s.err
+	}
+	return s, t.Context()
+}
+
+func (s *server) answers(commit string, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.commit, s.err = commit, err
+}
+
+// news returns who was told since the last call, sorted.
+func (s *server) news() []string {
+	synctest.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	told := s.told
+	s.told = nil
+	slices.Sort(told)
+	return told
+}
+
+func (s *server) times() int {
+	synctest.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.at)
+}
+
+// wait lets d and what jitter may add pass.
+func wait(d time.Duration) {
+	time.Sleep(d + d/10 + time.Millisecond)
+	synctest.Wait()
+}
+
+func repo(name string) types.NamespacedName {
+	return types.NamespacedName{Namespace: "fleet-default", Name: name}
+}
+
+func as(user string) git.Remote {
+	return git.Remote{URL: "https://git.example/app", Branch: "main", Credentials: git.Credentials{Username: user, Password: "p"}}
+}
+
+func TestOnePollForEqualIdentities(t *testing.T) {
+	branch, ca := as("a"), as("a")
+	branch.Branch = "release"
+	ca.TLS.CABundle = []byte("pem")
+	for name, tt := range map[string]struct {
+		remotes []git.Remote
+		want    int
+	}{
+		"equal":             {[]git.Remote{as("a"), as("a"), as("a")}, 1},
+		"other credentials": {[]git.Remote{as("a"), as("b")}, 2},
+		"anonymous":         {[]git.Remote{as("a"), {URL: as("a").URL, Branch: "main"}}, 2},
+		"other branch":      {[]git.Remote{as("a"), branch}, 2},
+		"other authority":   {[]git.Remote{as("a"), ca}, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, ctx := newServer(t)
+				for i, remote := range tt.remotes {
+					s.poller.Watch(ctx, repo(string(rune('a'+i))), remote, time.Minute)
+				}
+				if got := s.times(); got != tt.want {
+					t.Errorf("%d questions for %d GitRepos, want %d", got, len(tt.remotes), tt.want)
+				}
+				if got := s.news(); len(got) != len(tt.remotes) {
+					t.Errorf("told %v, want all %d", got, len(tt.remotes))
+				}
+			})
+		})
+	}
+}
+
+func TestNotifiesOfNewsAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, ctx := newServer(t)
+		s.poller.Watch(ctx, repo("a"), as("x"), time.Minute)
+		s.poller.Watch(ctx, repo("b"), as("x"), time.Minute)
+		both := []string{"a", "b"}
+		down := errors.New("connection refused")
+		for _, step := range []struct {
+			name   string
+			commit string
+			err    error
+			told   []string
+			want   Result
+		}{
+			{"first answer", "one", nil, both, Result{Commit: "one"}},
+			{"nothing new", "one", nil, nil, Result{Commit: "one"}},
+			{"a new commit", "two", nil, both, Result{Commit: "two"}},
+			{"the server goes away", "", down, both, Result{Commit: "two", Err: down}},
+			{"and stays away", "", errors.New("connection refused"), nil, Result{Commit: "two", Err: down}},
+			{"and comes back as it was", "two", nil, both, Result{Commit: "two"}},
+		} {
+			s.answers(step.commit, step.err)
+			if step.name != "first answer" {
+				wait(25 * time.Minute)
+			}
+			if got := s.news(); !slices.Equal(got, step.told) {
+				t.Errorf("%s: told %v, want %v", step.name, got, step.told)
+			}
+			got, ok := s.poller.Watch(ctx, repo("a"), as("x"), time.Minute)
+			if !ok || got.Commit != step.want.Commit || text(got.Err) != text(step.want.Err) {
+				t.Errorf("%s: result %v %v, want %v", step.name, got, ok, step.want)
+			}
+		}
+	})
+}
+
+func TestDropEndsThePoll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, ctx := newServer(t)
+		s.poller.Watch(ctx, repo("a"), as("x"), time.Minute)
+		s.poller.Watch(ctx, repo("b"), as("x"), time.Minute)
+		s.news()
+		s.poller.Drop(repo("a"))
+		s.answers("two", nil)
+		wait(time.Minute)
+		if got := s.news(); !slices.Equal(got, []string{"b"}) {
+			t.Errorf("told %v, want b, which still takes part", got)
+		}
+		s.poller.Drop(repo("b"))
+		s.poller.Drop(repo("b"))
+		asked := s.times()
+		wait(time.Hour)
+		if got := s.times(); got != asked {
+			t.Errorf("asked %d times more although nobody takes part", got-asked)
+		}
+	})
+}
+
+func TestOtherCredentialsBeginAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, ctx := newServer(t)
+		s.poller.Watch(ctx, repo("a"), as("old"), time.Minute)
+		synctest.Wait()
+		if got, ok := s.poller.Watch(ctx, repo("a"), as("new"), time.Minute); ok {
+			t.Errorf("the new credentials got the answer of the old ones: %v", got)
+		}
+		wait(time.Hour)
+		if s.asked["old"] != 1 || s.asked["new"] < 50 {
+			t.Errorf("asked %v, want the old credentials once and the new ones from then on", s.asked)
+		}
+	})
+}
+
+func TestShorterIntervalActsAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, ctx := newServer(t)
+		s.poller.Watch(ctx, repo("a"), as("x"), never)
+		wait(100 * time.Hour)
+		if got := s.times(); got != 1 {
+			t.Fatalf("asked %d times with polling off, want once", got)
+		}
+		s.poller.Watch(ctx, repo("a"), as("x"), time.Minute)
+		if got := s.times(); got != 2 {
+			t.Errorf("asked %d times after polling was turned on, want 2", got)
+		}
+		wait(time.Minute)
+		if got := s.times(); got != 3 {
+			t.Errorf("asked %d times a minute later, want 3", got)
+		}
+	})
+}
+
+func TestBackOffIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, ctx := newServer(t)
+		s.answers("", errors.New("down"))
+		s.poller.Watch(ctx, repo("a"), as("x"), time.Minute)
+		wait(10 * time.Hour)
+		s.mu.Lock()
+		var gaps []time.Duration
+		for i := 1; i < len(s.at); i++ {
+			gaps = append(gaps, s.at[i]-s.at[i-1])
+		}
+		s.mu.Unlock()
+		for i, want := range []time.Duration{2, 4, 8, 16, 20, 20, 20} {
+			if want *= time.Minute; gaps[i] < want || gaps[i] > want+want/10+1 {
+				t.Errorf("pause %d is %s, want %s and at most a tenth more", i+1, gaps[i], want)
+			}
+		}
+		s.answers("one", nil)
+		wait(20 * time.Minute)
+		before := s.times()
+		wait(10 * time.Minute)
+		if got := s.times() - before; got < 9 {
+			t.Errorf("asked %d times in ten minutes after the server came back, want every minute again", got)
+		}
+	})
+}
+
+func TestDelay(t *testing.T) {
+	for name, tt := range map[string]struct {
+		interval time.Duration
+		failures int
+		want     time.Duration
+	}{
+		"fine":                       {time.Minute, 0, time.Minute},
+		"one failure":                {time.Minute, 1, 2 * time.Minute},
+		"many failures":              {time.Minute, 1000, 20 * time.Minute},
+		"polling off":                {never, 0, never},
+		"polling off, but no answer": {never, 1, 2 * DefaultInterval},
+		"nobody left":                {0, 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for range 200 {
+				if got := delay(tt.interval, tt.failures); got < tt.want || got > tt.want+tt.want/10 {
+					t.Fatalf("delay is %s, want %s and at most a tenth more", got, tt.want)
+				}
+			}
+		})
+	}
+}
