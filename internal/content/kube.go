@@ -88,7 +88,8 @@ func (s *Store) unmark(ctx context.Context, obj client.Object) error {
 	return s.client.Patch(ctx, meta, client.RawPatch("application/merge-patch+json", patch))
 }
 
-// Has tells whether a payload is stored. It looks once per process.
+// Has tells whether a payload is stored. It looks once per process, unless a
+// sweep has marked it.
 func (s *Store) Has(ctx context.Context, ref Ref, namespace string) (bool, error) {
 	key := knownKey(ref, namespace)
 	if _, ok := s.known.Load(key); ok {
@@ -104,7 +105,10 @@ func (s *Store) Has(ctx context.Context, ref Ref, namespace string) (bool, error
 	if err != nil {
 		return false, fmt.Errorf("look whether content %s is stored: %w", ref.Name, err)
 	}
-	s.known.Store(key, struct{}{})
+	if meta.Annotations[UnusedAnnotation] == "" {
+		// A marked one is left for a put to see.
+		s.known.Store(key, struct{}{})
+	}
 	return true, nil
 }
 

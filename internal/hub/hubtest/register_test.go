@@ -1,0 +1,137 @@
+package hubtest_test
+
+import (
+	"testing"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-sh/flotilla/internal/content"
+	"github.com/flotilla-sh/flotilla/internal/hub/cluster/register"
+	"github.com/flotilla-sh/flotilla/internal/names"
+	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
+)
+
+// registration is a Cluster and the controller that registers it.
+type registration struct {
+	*world
+	counter *counter
+	cluster *fleet.Cluster
+	space   string
+}
+
+func newRegistration(t *testing.T) *registration {
+	t.Helper()
+	w := newWorld(t)
+	r := &registration{world: w, counter: &counter{Client: w.client}, cluster: &fleet.Cluster{ObjectMeta: w.meta("prod")}}
+	r.space = names.ClusterNamespace(w.namespace, "prod")
+	w.create(r.cluster)
+	return r
+}
+
+// reconcile returns how many writes it took.
+func (r *registration) reconcile() int32 {
+	r.Helper()
+	before := r.counter.writes.Load()
+	c := &register.Controller{Client: r.counter, Live: r.client, Store: content.NewStore(r.client), Clock: r.clock}
+	_, err := c.Reconcile(r.ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(r.cluster)})
+	r.must(err)
+	r.exists(r.cluster)
+	return r.counter.writes.Load() - before
+}
+
+func TestRegisterMakesWhatBelongsToACluster(t *testing.T) {
+	r := newRegistration(t)
+	r.reconcile()
+	meta := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: r.space, Name: name} }
+	space := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: r.space}}
+	lease := &coordinationv1.Lease{ObjectMeta: meta(fleet.AgentName)}
+	binding := &rbacv1.RoleBinding{ObjectMeta: meta(fleet.AgentName)}
+	for _, obj := range []client.Object{
+		space, lease, binding,
+		&corev1.ServiceAccount{ObjectMeta: meta(fleet.AgentName)},
+		&corev1.ConfigMap{ObjectMeta: meta(fleet.CapabilitiesName)},
+	} {
+		if !r.exists(obj) {
+			t.Fatalf("there is no %T %s", obj, obj.GetName())
+		}
+		if obj.GetAnnotations()[fleet.ClusterLabel] != "prod" || obj.GetAnnotations()[fleet.ClusterNamespaceLabel] != r.namespace {
+			t.Errorf("%T does not tell of its Cluster: %v", obj, obj.GetAnnotations())
+		}
+	}
+	if binding.RoleRef.Name != fleet.AgentName || binding.Subjects[0].Namespace != r.space {
+		t.Errorf("the agent may: %+v", binding)
+	}
+	r.exists(r.cluster)
+	if r.cluster.Status.Namespace != r.space || !fleet.IsConditionTrue(r.cluster.Status.Conditions, fleet.ConditionProcessed) {
+		t.Errorf("the Cluster's status is %+v", r.cluster.Status)
+	}
+}
+
+func TestRegisteredAgentMayPatchItsOwnClusterAlone(t *testing.T) {
+	r := newRegistration(t)
+	r.reconcile()
+	roles := &rbacv1.RoleList{}
+	r.must(r.client.List(r.ctx, roles, client.InNamespace(r.namespace)))
+	if len(roles.Items) != 1 || len(roles.Items[0].Rules) != 1 {
+		t.Fatalf("roles: %+v", roles.Items)
+	}
+	rule := roles.Items[0].Rules[0]
+	if len(rule.ResourceNames) != 1 || rule.ResourceNames[0] != "prod" || len(rule.Verbs) != 1 || rule.Verbs[0] != "patch" || rule.Resources[0] != "clusters/status" {
+		t.Errorf("the agent may: %+v", rule)
+	}
+}
+
+func TestRegisterAgain(t *testing.T) {
+	for name, tt := range map[string]struct {
+		between func(*registration)
+		writes  bool
+	}{
+		"nothing changed": {func(*registration) {}, false},
+		"the agent reported": {func(r *registration) {
+			lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: r.space, Name: fleet.AgentName}}
+			r.exists(lease)
+			r.must(r.client.Patch(r.ctx, lease, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"holderIdentity":"agent"}}`))))
+		}, false},
+		"a field without effect": {func(r *registration) {
+			r.cluster.Spec.AgentNamespace = "other"
+			r.must(r.client.Update(r.ctx, r.cluster))
+		}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRegistration(t)
+			r.reconcile()
+			tt.between(r)
+			if got := r.reconcile(); (got > 0) != tt.writes {
+				t.Errorf("%d writes, want some: %v", got, tt.writes)
+			}
+			effective := fleet.IsConditionTrue(r.cluster.Status.Conditions, fleet.ConditionEffective)
+			if effective == tt.writes {
+				t.Errorf("Effective is %v", effective)
+			}
+		})
+	}
+}
+
+func TestDeletedClusterGoesWithItsNamespace(t *testing.T) {
+	r := newRegistration(t)
+	r.reconcile()
+	deployment := &fleet.BundleDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: r.space, Name: "app", Finalizers: []string{fleet.Finalizer}}}
+	r.create(deployment)
+	r.must(r.client.Delete(r.ctx, r.cluster))
+	r.reconcile()
+	if r.exists(r.cluster) {
+		t.Error("the Cluster is still there")
+	}
+	space := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: r.space}}
+	if r.exists(space) && space.DeletionTimestamp.IsZero() {
+		t.Error("its namespace stays")
+	}
+	if r.exists(deployment) && len(deployment.Finalizers) > 0 {
+		t.Errorf("its deployment waits for an agent: %v", deployment.Finalizers)
+	}
+}
