@@ -166,7 +166,7 @@ func TestHubBesideRancherFleetIsRefused(t *testing.T) {
 		},
 	})
 	said := w.secondHub(t, t.TempDir())
-	err := says(said, "Rancher Fleet's controller runs here (deployment cattle-fleet-system/fleet-controller)",
+	err := says(said, "the controller of Rancher Fleet runs here (deployment cattle-fleet-system/fleet-controller)",
 		"kubectl -n cattle-fleet-system scale deployment fleet-controller --replicas=0")
 	if err != nil {
 		t.Error(err)
