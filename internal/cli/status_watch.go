@@ -25,8 +25,13 @@ const settle = 200 * time.Millisecond
 // silent without a word when the hub goes away.
 const askEvery = 5 * time.Second
 
-// clearScreen moves to the upper left corner and clears what is below.
-const clearScreen = "\x1b[H\x1b[2J\x1b[3J"
+const (
+	// clearScreen moves to the upper left corner and clears what is below.
+	clearScreen = "\x1b[H\x1b[2J"
+	// A screen of its own, so that what stood on the terminal comes back.
+	enterScreen = "\x1b[?1049h"
+	leaveScreen = "\x1b[?1049l"
+)
 
 // follow shows the report with every change, until the context ends.
 func (f *statusFlags) follow(cmd *cobra.Command) error {
@@ -44,6 +49,10 @@ func (f *statusFlags) follow(cmd *cobra.Command) error {
 	w := &follower{statusFlags: f, hub: hub, out: cmd.OutOrStdout(), changed: make(chan struct{}, 1)}
 	if err := w.start(ctx); err != nil {
 		return err
+	}
+	if w.Colour {
+		fmt.Fprint(w.out, enterScreen)
+		defer fmt.Fprint(w.out, leaveScreen)
 	}
 	return w.loop(ctx)
 }

@@ -63,10 +63,18 @@ func (s *session) kubectl(ctx context.Context, args ...string) error {
 // await lets kubectl wait for something in the GitRepo's namespace. On a
 // terminal a live table shows how it comes about.
 func (s *session) await(ctx context.Context, object, condition string) error {
-	if s.Colour {
-		defer s.live(ctx)()
+	args := []string{"-n", "fleet-default", "wait", object, "--for=" + condition, "--timeout=" + patience}
+	if !s.Colour {
+		return s.kubectl(ctx, args...)
 	}
-	return s.kubectl(ctx, "-n", "fleet-default", "wait", object, "--for="+condition, "--timeout="+patience)
+	end := s.live(ctx)
+	out, err := s.command(ctx, "kubectl", args).CombinedOutput()
+	end()
+	s.say("$ %s\n%s", line("kubectl", args), strings.TrimSpace(string(out)))
+	if err != nil {
+		return fmt.Errorf("%s: %w", line("kubectl", args), errors.Join(err, ctx.Err()))
+	}
+	return nil
 }
 
 // live shows the table of clusters and bundles until it is told to end.
