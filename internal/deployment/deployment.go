@@ -138,9 +138,11 @@ func (p *Plan) update(have, next *fleet.BundleDeployment) {
 	}
 }
 
-// removed tells whether the agent has done what a removal mark asked for.
+// removed tells whether the agent has done what a removal mark asked for. What
+// it said of an earlier mark, which was withdrawn since, does not count.
 func removed(d *fleet.BundleDeployment) bool {
-	return d.Spec.Removal != nil && d.Status.RemovalState != nil && d.Status.RemovalState.Done
+	return d.Spec.Removal != nil && d.Status.RemovalState != nil && d.Status.RemovalState.Done &&
+		d.Status.ObservedGeneration == d.Generation
 }
 
 // sameLabels compares labels but for the commit: a commit that changes nothing

@@ -37,6 +37,7 @@ func have(change ...func(*fleet.BundleDeployment)) fleet.BundleDeployment {
 
 func marked(d *fleet.BundleDeployment)  { d.Spec.Removal = &fleet.Removal{Reason: "gone"} }
 func done(d *fleet.BundleDeployment)    { d.Status.RemovalState = &fleet.RemovalStatus{Done: true} }
+func later(d *fleet.BundleDeployment)   { d.Generation = 7 }
 func deleted(d *fleet.BundleDeployment) { d.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} }
 func held(d *Desired)                   { d.Held = true }
 func paused(d *Desired)                 { d.Paused = true }
@@ -56,6 +57,7 @@ func TestDecide(t *testing.T) {
 		"not targeted any more":              {in: input(), have: list(have()), want: counts{update: 1, removing: 1}, mark: true},
 		"not targeted, marked":               {in: input(), have: list(have(marked)), want: counts{removing: 1}},
 		"not targeted, removed":              {in: input(), have: list(have(marked, done)), want: counts{release: 1}},
+		"not targeted, an old mark removed":  {in: input(), have: list(have(marked, done, later)), want: counts{removing: 1}},
 		"cluster is not known":               {in: unknown(input()), have: list(have()), want: counts{orphans: 1}},
 		"cluster is not known, deleted":      {in: unknown(input()), have: list(have(deleted)), want: counts{release: 1}},
 		"targeted again while marked":        {in: input(want(digestA)), have: list(have(marked)), want: counts{update: 1}},

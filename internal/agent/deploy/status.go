@@ -34,7 +34,7 @@ func (j *job) statusOf(d Decision, now time.Time) (fleet.BundleDeploymentStatus,
 		}
 	}
 	s.ObservedGeneration = j.desired.Generation
-	s.RemovalState = j.removal
+	s.RemovalState = j.removalState(s.RemovalState, d)
 	j.objects(&s)
 	j.conditions(&s, d, now)
 	bd := &fleet.BundleDeployment{Spec: j.desired.Spec, Status: s}
@@ -44,6 +44,19 @@ func (j *job) statusOf(d Decision, now time.Time) (fleet.BundleDeploymentStatus,
 		State:     string(status.StateOf(bd)),
 	}
 	return s, nil
+}
+
+// removalState is how far a removal is. A marked deployment of which this
+// cluster has nothing is removed: it never came here, or the agent ended
+// between removing it and saying so.
+func (j *job) removalState(reported *fleet.RemovalStatus, d Decision) *fleet.RemovalStatus {
+	switch {
+	case j.removal != nil || d.Situation != Removed:
+		return j.removal
+	case reported != nil && reported.Done:
+		return reported
+	}
+	return &fleet.RemovalStatus{Done: true}
 }
 
 // objects fills in what is known of the objects.
@@ -200,8 +213,8 @@ func failureText(failures []apply.Failure) string {
 
 // readyMessage is what kubectl shows as status; empty where all is well.
 func (j *job) readyMessage(s *fleet.BundleDeploymentStatus, problem string, d Decision) string {
-	if j.removal != nil {
-		return "being removed: " + j.removal.Message
+	if s.RemovalState != nil {
+		return "being removed: " + s.RemovalState.Message
 	}
 	if problem != "" {
 		return problem
