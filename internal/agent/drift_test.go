@@ -34,11 +34,11 @@ func TestEditIsShownWithFieldValuesAndProgram(t *testing.T) {
 	w.start()
 	w.until("web", ready)
 
-	w.spoke.reset(0, false)
+	w.spoke.Reset()
 	edited := time.Now()
 	w.edit(w.must("v1/ConfigMap", shop, "a"), "kubectl-edit", `{"data":{"key":"2"}}`)
 	bd := w.until("web", in(fleet.Modified))
-	t.Logf("shown after %s with %d requests", time.Since(edited).Round(time.Millisecond), len(w.spoke.seen(all)))
+	t.Logf("shown after %s with %d requests", time.Since(edited).Round(time.Millisecond), len(w.spoke.Seen(all)))
 	m := bd.Status.ModifiedStatus[0]
 	if len(m.Fields) != 1 || m.Fields[0] != (fleet.FieldDrift{Path: "data.key", Desired: `"1"`, Live: `"2"`}) {
 		t.Errorf("fields: %+v", m.Fields)
@@ -46,7 +46,7 @@ func TestEditIsShownWithFieldValuesAndProgram(t *testing.T) {
 	if len(m.By) != 1 || m.By[0].Manager != "kubectl-edit" || m.By[0].Operation != "Update" || m.By[0].Time == nil {
 		t.Errorf("by: %+v", m.By)
 	}
-	if requests := w.spoke.seen(all); len(requests) > 2 {
+	if requests := w.spoke.Seen(all); len(requests) > 2 {
 		t.Errorf("%d requests to the spoke for one edit: %v", len(requests), requests)
 	}
 	if message := fleet.FindCondition(bd.Status.Conditions, fleet.ConditionReady).Message; !strings.Contains(message, shop+"/a modified") {

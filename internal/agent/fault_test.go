@@ -9,6 +9,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/flotilla-sh/flotilla/internal/agent/state"
+	"github.com/flotilla-sh/flotilla/internal/apireq"
+	"github.com/flotilla-sh/flotilla/internal/faultproxy"
+	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
 
 // ahead moves the generations that the agent has stored ahead of the hub's.
@@ -31,48 +34,123 @@ func (w *world) ahead() {
 	}
 }
 
-// TestKilledAtAnyWrite ends the agent before or after each of its writes of an
-// upgrade in turn. The next start finishes it, and what Git had meanwhile
-// dropped again is not left behind.
-func TestKilledAtAnyWrite(t *testing.T) {
-	for _, after := range []bool{false, true} {
-		for n := 1; n <= 7; n++ {
-			t.Run(fmt.Sprintf("write=%d,after=%v", n, after), func(t *testing.T) {
-				w := newWorld(t)
-				shop := w.ns("shop")
-				w.deploy("web", []string{configMap(shop, "a", "1"), configMap(shop, "old", "1")})
-				w.start()
-				w.until("web", ready)
-				w.stop()
+// path is one way of a deployment through its life.
+type path struct {
+	// before brings the deployment to where the path begins, begin sends it on
+	// its way, and arrived is satisfied at the end.
+	before, begin func(w *world)
+	arrived       func(*fleet.BundleDeployment) error
+	// spoke and hub are the numbers of writes that it takes at most.
+	spoke, hub int
+	// after changes once more what is wanted, and left are the objects that
+	// there are in the end, with their values.
+	after func(w *world)
+	left  map[string]string
+}
 
-				w.spoke.reset(n, after)
-				w.deploy("web", []string{configMap(shop, "a", "2"), configMap(shop, "new", "1"), configMap(shop, "brief", "1")})
-				w.start()
-				w.eventually(func() error {
-					if ready(w.status("web")) == nil {
-						return nil
-					}
-					w.spoke.mu.Lock()
-					defer w.spoke.mu.Unlock()
-					if w.spoke.writes < n {
-						return fmt.Errorf("%d writes", w.spoke.writes)
-					}
-					return nil
-				})
-				w.stop()
-
-				w.spoke.reset(0, false)
-				w.deploy("web", []string{configMap(shop, "a", "3"), configMap(shop, "new", "1")})
-				w.start()
-				w.until("web", ready)
-				w.untilValue(shop, "a", "3")
-				w.untilValue(shop, "new", "1")
-				for _, name := range []string{"old", "brief"} {
-					if _, err := w.object("v1/ConfigMap", shop, name); !apierrors.IsNotFound(err) {
-						t.Errorf("%s is left behind: %v", name, err)
-					}
-				}
-			})
+// paths are the ways that an agent is killed on.
+func paths() map[string]path {
+	web := func(objects ...string) func(w *world) {
+		return func(w *world) {
+			var texts []string
+			for i := 0; i < len(objects); i += 2 {
+				texts = append(texts, configMap(w.ns("shop"), objects[i], objects[i+1]))
+			}
+			w.deploy("web", texts)
 		}
 	}
+	mark := func(w *world) {
+		w.deploy("web", nil, func(bd *fleet.BundleDeployment) { bd.Spec.Removal = &fleet.Removal{Reason: "the bundle is gone"} })
+	}
+	return map[string]path{
+		"install": {
+			begin: web("a", "1", "b", "1"), arrived: ready, spoke: 5, hub: 3,
+			left: map[string]string{"a": "1", "b": "1"},
+		},
+		"upgrade": {
+			before: web("a", "1", "old", "1"), begin: web("a", "2", "new", "1", "brief", "1"), arrived: ready, spoke: 7, hub: 2,
+			// What Git has dropped again meanwhile is not left behind.
+			after: web("a", "3", "new", "1"), left: map[string]string{"a": "3", "new": "1"},
+		},
+		"removal": {
+			before: web("a", "1", "b", "1"), begin: mark, arrived: gone, spoke: 4, hub: 2,
+		},
+	}
+}
+
+// gone is satisfied once a deployment is removed.
+func gone(bd *fleet.BundleDeployment) error {
+	if bd.Status.RemovalState == nil || !bd.Status.RemovalState.Done {
+		return fmt.Errorf("removal: %+v", bd.Status.RemovalState)
+	}
+	return nil
+}
+
+// TestKilledAtAnyWrite ends the agent before or after each of its writes on
+// each path in turn, to its own cluster and to the hub. The next start finishes
+// what was begun, and writes no more afterwards.
+func TestKilledAtAnyWrite(t *testing.T) {
+	for name, p := range paths() {
+		for side, writes := range map[string]int{"spoke": p.spoke, "hub": p.hub} {
+			for n := 1; n <= writes; n++ {
+				for _, kind := range []faultproxy.Kind{faultproxy.KillBefore, faultproxy.KillAfter} {
+					t.Run(fmt.Sprintf("%s,%s,%s %d", name, side, kind, n), func(t *testing.T) { p.killed(t, side, n, kind) })
+				}
+			}
+		}
+	}
+}
+
+// killed goes the path, and is killed on it.
+func (p path) killed(t *testing.T, side string, n int, kind faultproxy.Kind) {
+	w := newWorld(t)
+	if p.before != nil {
+		p.before(w)
+		w.start()
+		w.until("web", ready)
+		w.stop()
+	}
+	proxy := w.spoke
+	if side == "hub" {
+		proxy = w.hub
+	}
+	proxy.Use(faultproxy.KillAt(n, kind, func(r apireq.Request) bool { return writes(r) && !reported(r) }))
+	p.begin(w)
+	w.start()
+	w.eventually(func() error {
+		select {
+		case <-w.ended:
+			return nil
+		default:
+			return p.arrived(w.status("web"))
+		}
+	})
+	w.stop()
+
+	proxy.Use(nil)
+	if p.after != nil {
+		p.after(w)
+	}
+	w.start()
+	w.until("web", p.arrived)
+	for _, name := range []string{"a", "b", "new", "old", "brief"} {
+		if value, wanted := p.left[name]; wanted {
+			w.untilValue(w.ns("shop"), name, value)
+		} else if _, err := w.object("v1/ConfigMap", w.ns("shop"), name); !apierrors.IsNotFound(err) {
+			t.Errorf("%s is left behind: %v", name, err)
+		}
+	}
+}
+
+// TestRemovedBeforeItCame marks a deployment that the cluster never had.
+func TestRemovedBeforeItCame(t *testing.T) {
+	w := newWorld(t)
+	w.deploy("web", []string{configMap(w.ns("shop"), "a", "1")}, func(bd *fleet.BundleDeployment) { bd.Spec.Removal = &fleet.Removal{Reason: "the bundle is gone"} })
+	w.start()
+	w.until("web", gone)
+	w.stop()
+	before := w.status("web").ResourceVersion
+	w.hub.Reset()
+	w.start()
+	w.never("web", func(bd *fleet.BundleDeployment) bool { return bd.ResourceVersion != before })
 }

@@ -6,7 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"io/fs"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -33,8 +32,10 @@ import (
 
 	"github.com/flotilla-sh/flotilla/charts"
 	"github.com/flotilla-sh/flotilla/internal/agent"
+	"github.com/flotilla-sh/flotilla/internal/apireq"
 	"github.com/flotilla-sh/flotilla/internal/content"
 	"github.com/flotilla-sh/flotilla/internal/digest"
+	"github.com/flotilla-sh/flotilla/internal/faultproxy"
 	"github.com/flotilla-sh/flotilla/internal/lab"
 	"github.com/flotilla-sh/flotilla/internal/render"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
@@ -124,10 +125,12 @@ type world struct {
 	namespace string
 	state     string
 	store     *content.Store
-	spoke     *wire
-	hub       *wire
+	spoke     *faultproxy.Proxy
+	hub       *faultproxy.Proxy
 	ctx       context.Context
 	stop      func()
+	// ended is closed when the agent that was started last has ended.
+	ended chan struct{}
 }
 
 var worlds atomic.Int32
@@ -141,7 +144,8 @@ func newWorld(t *testing.T) *world {
 	n := worlds.Add(1)
 	w := &world{
 		t: t, namespace: fmt.Sprintf("cluster-%d", n), state: fmt.Sprintf("agent-%d", n),
-		store: content.NewStore(server.client), spoke: &wire{}, hub: &wire{}, stop: func() {},
+		store: content.NewStore(server.client), stop: func() {},
+		spoke: faultproxy.New("spoke", nil), hub: faultproxy.New("hub", nil),
 		ctx: context.Background(),
 	}
 	w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}})
@@ -168,16 +172,17 @@ func (w *world) ns(name string) string { return w.namespace + "-" + name }
 func (w *world) start() *world {
 	w.t.Helper()
 	ctx, cancel := context.WithCancel(logr.NewContext(w.ctx, testr.NewWithInterface(quiet{w.t}, testr.Options{Verbosity: 1})))
-	done := make(chan error, 1)
+	spoke, hub := w.spoke.Connect(server.config, cancel), w.hub.Connect(server.config, cancel)
+	done, ended := make(chan error, 1), make(chan struct{})
+	w.ended = ended
 	go func() {
+		defer close(ended)
 		done <- agent.Run(ctx, agent.Options{
-			Spoke: w.spoke.through(server.config), Hub: w.hub.through(server.config),
+			Spoke: spoke, Hub: hub,
 			HubNamespace: w.namespace, Namespace: w.state, Identity: "test",
 			Heartbeat: time.Minute, Clock: clock.RealClock{},
 		})
 	}()
-	w.spoke.onCrash(cancel)
-	w.hub.onCrash(cancel)
 	var once sync.Once
 	w.stop = func() {
 		once.Do(func() {
@@ -330,94 +335,10 @@ func (w *world) edit(obj *unstructured.Unstructured, program, patch string) {
 	}
 }
 
-// wire counts what passes, can be cut, and can end the agent at a write.
-type wire struct {
-	mu       sync.Mutex
-	requests []string
-	cut      bool
-	crashAt  int
-	after    bool
-	writes   int
-	crash    func()
-}
+// writes matches what changes something; heartbeats apart.
+func writes(r apireq.Request) bool { return r.Writes() && r.Resource != "leases" }
 
-func (w *wire) through(config *rest.Config) *rest.Config {
-	c := rest.CopyConfig(config)
-	c.Wrap(func(rt http.RoundTripper) http.RoundTripper { return trip{w, rt} })
-	return c
-}
-
-func (w *wire) onCrash(f func()) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.crash = f
-}
-
-func (w *wire) set(cut bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.cut = cut
-}
-
-// reset forgets the counts, and plans a crash before or after the nth write.
-func (w *wire) reset(crashAt int, after bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.requests, w.writes, w.crashAt, w.after = nil, 0, crashAt, after
-}
-
-func (w *wire) seen(match func(string) bool) []string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	var out []string
-	for _, r := range w.requests {
-		if match(r) {
-			out = append(out, r)
-		}
-	}
-	return out
-}
-
-func writes(request string) bool {
-	return !strings.HasPrefix(request, "GET ") && !strings.Contains(request, "dryRun") && !strings.Contains(request, "/leases/")
-}
-
-func all(string) bool { return true }
-
-type trip struct {
-	*wire
-	next http.RoundTripper
-}
-
-var errCut = fmt.Errorf("the wire is cut")
-
-// RoundTrip passes a request on.
-func (t trip) RoundTrip(r *http.Request) (*http.Response, error) {
-	t.mu.Lock()
-	request := r.Method + " " + r.URL.RequestURI()
-	t.requests = append(t.requests, request)
-	cut := t.cut
-	crash := false
-	if writes(request) {
-		t.writes++
-		crash = t.crashAt > 0 && t.writes >= t.crashAt
-	}
-	after, end := t.after && t.writes == t.crashAt, t.crash
-	t.mu.Unlock()
-	if cut {
-		return nil, errCut
-	}
-	if !crash {
-		return t.next.RoundTrip(r)
-	}
-	if after {
-		if answer, err := t.next.RoundTrip(r); err == nil {
-			_ = answer.Body.Close()
-		}
-	}
-	end()
-	return nil, errCut
-}
+func all(apireq.Request) bool { return true }
 
 // apply makes an object as a person with kubectl would.
 func (w *world) apply(text string) {

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flotilla-sh/flotilla/internal/apireq"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
 
@@ -24,7 +25,7 @@ func TestRestartsAndCorrectsWithoutTheHub(t *testing.T) {
 	w.until("web", ready)
 	w.stop()
 
-	w.hub.set(true)
+	w.hub.Cut(true)
 	w.edit(w.must("v1/ConfigMap", shop, "a"), "kubectl", `{"data":{"key":"2"}}`)
 	if err := server.client.Delete(w.ctx, w.must("v1/ConfigMap", shop, "b")); err != nil {
 		t.Fatal(err)
@@ -36,7 +37,7 @@ func TestRestartsAndCorrectsWithoutTheHub(t *testing.T) {
 	w.untilValue(shop, "a", "1")
 
 	w.deploy("web", []string{configMap(shop, "a", "5")})
-	w.hub.set(false)
+	w.hub.Cut(false)
 	w.until("web", ready)
 	w.untilValue(shop, "a", "5")
 }
@@ -186,6 +187,9 @@ func TestGenerationThatGoesBackHolds(t *testing.T) {
 	w.untilValue(shop, "a", "2")
 }
 
+// reported matches the agent's report of its cluster.
+func reported(r apireq.Request) bool { return r.Resource == "clusters" }
+
 func TestUnchangedMakesNoWrites(t *testing.T) {
 	w := newWorld(t)
 	shop := w.ns("shop")
@@ -194,18 +198,18 @@ func TestUnchangedMakesNoWrites(t *testing.T) {
 	w.until("web", ready)
 	w.stop()
 	before := w.status("web").ResourceVersion
-	w.spoke.reset(0, false)
-	w.hub.reset(0, false)
+	w.spoke.Reset()
+	w.hub.Reset()
 	w.start()
 	w.eventually(func() error {
-		if len(w.hub.seen(func(r string) bool { return strings.Contains(r, "/clusters/") })) == 0 {
+		if len(w.hub.Seen(reported)) == 0 {
 			return fmt.Errorf("the agent has not reported yet")
 		}
 		return nil
 	})
 	w.never("web", func(bd *fleet.BundleDeployment) bool { return bd.ResourceVersion != before })
-	about := func(r string) bool { return writes(r) && (strings.Contains(r, shop) || strings.Contains(r, "/web")) }
-	if got := append(w.spoke.seen(about), w.hub.seen(about)...); len(got) > 0 {
+	about := func(r apireq.Request) bool { return writes(r) && (r.Namespace == shop || r.Name == "web") }
+	if got := append(w.spoke.Seen(about), w.hub.Seen(about)...); len(got) > 0 {
 		t.Errorf("written: %v", got)
 	}
 }
@@ -221,19 +225,18 @@ func TestRequestsOfAnInstall(t *testing.T) {
 	w.start()
 	w.until("warm", applied)
 	w.eventually(func() error {
-		if len(w.hub.seen(func(r string) bool { return strings.Contains(r, "/clusters/") })) == 0 {
+		if len(w.hub.Seen(reported)) == 0 {
 			return fmt.Errorf("the agent has not reported yet")
 		}
 		return nil
 	})
-	w.spoke.reset(0, false)
-	w.hub.reset(0, false)
+	w.spoke.Reset()
+	w.hub.Reset()
 	w.deploy("web", append(objects, deployment(shop, "web")))
 	w.until("web", applied)
-	aboutWeb := func(r string) bool { return !strings.Contains(r, "deployments/warm") }
-	spoke := w.spoke.seen(aboutWeb)
-	t.Logf("install: %d requests to the spoke, %d to the hub\n%s\n%s", len(spoke), len(w.hub.seen(all)),
-		strings.Join(spoke, "\n"), strings.Join(w.hub.seen(all), "\n"))
+	aboutWeb := func(r apireq.Request) bool { return r.Resource != "deployments" || r.Name != "warm" }
+	spoke := w.spoke.Seen(aboutWeb)
+	t.Logf("install: to the spoke %d requests: %v; to the hub %d: %v", len(spoke), spoke, len(w.hub.Seen(all)), w.hub.Seen(all))
 	if len(spoke) > 15 {
 		t.Errorf("%d requests to the spoke for 10 objects", len(spoke))
 	}
