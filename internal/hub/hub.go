@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"time"
+	"unique"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -34,6 +35,7 @@ import (
 	"github.com/flotilla-sh/flotilla/internal/hub/gitrepo/pack"
 	"github.com/flotilla-sh/flotilla/internal/hub/gitrepo/poll"
 	"github.com/flotilla-sh/flotilla/internal/hub/guard"
+	"github.com/flotilla-sh/flotilla/internal/hub/lean"
 	"github.com/flotilla-sh/flotilla/internal/hub/noeffect"
 	"github.com/flotilla-sh/flotilla/internal/hub/summary"
 	"github.com/flotilla-sh/flotilla/internal/pipeline"
@@ -111,6 +113,7 @@ func newManager(o Options, scheme *runtime.Scheme) (manager.Manager, error) {
 		// Names of controllers are unique to a process, not to a test's.
 		Controller:              config.Controller{SkipNameValidation: ptr.To(true)},
 		GracefulShutdownTimeout: ptr.To(5 * time.Second),
+		NewClient:               lean.New,
 		Client: client.Options{Cache: &client.CacheOptions{
 			DisableFor: []client.Object{&corev1.Secret{}, &fleet.Content{}},
 		}},
@@ -125,10 +128,16 @@ func newManager(o Options, scheme *runtime.Scheme) (manager.Manager, error) {
 	})
 }
 
-// dropUnread takes out of cached objects what no controller reads.
+// dropUnread takes out of cached objects what no controller reads, and keeps
+// once what all clusters report alike.
 func dropUnread(obj any) (any, error) {
 	if o, ok := obj.(client.Object); ok {
 		o.SetManagedFields(nil)
+	}
+	if report, ok := obj.(*corev1.ConfigMap); ok {
+		for key, text := range report.Data {
+			report.Data[key] = unique.Make(text).Value()
+		}
 	}
 	return obj, nil
 }

@@ -10,37 +10,35 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/flotilla-sh/flotilla/internal/fault"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
 
-// Patcher remembers an object as it was read and writes what changed since.
-type Patcher struct {
-	client client.Client
-	base   client.Object
+// Backoff is how a work queue puts off what fails: from time to time for
+// longer, up to some minutes, and never in step with others.
+func Backoff[T comparable]() workqueue.TypedRateLimiter[T] {
+	return jittered[T]{workqueue.NewTypedItemExponentialFailureRateLimiter[T](backoffMin, backoffMax)}
 }
 
-// NewPatcher remembers obj.
-func NewPatcher(c client.Client, obj client.Object) *Patcher {
-	return &Patcher{client: c, base: obj.DeepCopyObject().(client.Object)}
+const (
+	backoffMin = 50 * time.Millisecond
+	backoffMax = 5 * time.Minute
+)
+
+type jittered[T comparable] struct {
+	workqueue.TypedRateLimiter[T]
 }
 
-// Status writes the status of obj where it differs from what was read. Two
-// controllers share some status objects, so the patch is refused when the
-// object moved; the caller looks again.
-func (p *Patcher) Status(ctx context.Context, obj client.Object) error {
-	if equality.Semantic.DeepEqual(p.base, obj) {
-		return nil
-	}
-	patch := client.MergeFromWithOptions(p.base, client.MergeFromWithOptimisticLock{})
-	return client.IgnoreNotFound(p.client.Status().Patch(ctx, obj, patch))
+// When returns how long to wait.
+func (j jittered[T]) When(item T) time.Duration {
+	return wait.Jitter(j.TypedRateLimiter.When(item), 0.5)
 }
 
 // Result maps an error to what the work queue should do. Conflicts are looked

@@ -22,6 +22,14 @@ import (
 type Reader struct {
 	client client.Reader
 	parsed sync.Map
+	// last are the reports that were read last, by namespace.
+	last sync.Map
+}
+
+// report is a report of one version.
+type report struct {
+	version string
+	value   render.Capabilities
 }
 
 // NewReader returns a Reader that reads ConfigMaps through c.
@@ -32,22 +40,32 @@ func NewReader(c client.Reader) *Reader {
 // Of returns what the cluster with this namespace on the hub reported; the
 // zero value where it has not reported yet.
 func (r *Reader) Of(ctx context.Context, namespace string) (render.Capabilities, error) {
-	report := &corev1.ConfigMap{}
-	err := r.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: fleet.CapabilitiesName}, report)
+	obj := &corev1.ConfigMap{}
+	key := client.ObjectKey{Namespace: namespace, Name: fleet.CapabilitiesName}
+	err := r.client.Get(ctx, key, obj, client.UnsafeDisableDeepCopy)
 	if apierrors.IsNotFound(err) {
 		return render.Capabilities{}, nil
 	}
 	if err != nil {
 		return render.Capabilities{}, fmt.Errorf("read what the cluster of namespace %s offers: %w", namespace, err)
 	}
-	version, apis := report.Data[fleet.CapabilitiesVersionKey], report.Data[fleet.CapabilitiesAPIsKey]
+	if last, ok := r.last.Load(namespace); ok && last.(report).version == obj.ResourceVersion && obj.ResourceVersion != "" {
+		return last.(report).value, nil
+	}
+	value := r.shared(obj.Data[fleet.CapabilitiesVersionKey], obj.Data[fleet.CapabilitiesAPIsKey])
+	r.last.Store(namespace, report{obj.ResourceVersion, value})
+	return value, nil
+}
+
+// shared parses a report, once for all clusters that report the same.
+func (r *Reader) shared(version, apis string) render.Capabilities {
 	key := digest.Of([]byte(version), []byte(apis))
 	if known, ok := r.parsed.Load(key); ok {
-		return known.(render.Capabilities), nil
+		return known.(render.Capabilities)
 	}
 	parsed := render.Capabilities{KubeVersion: version, APIs: parse(apis)}
 	r.parsed.Store(key, parsed)
-	return parsed, nil
+	return parsed
 }
 
 // parse reads lines of "group/version/Kind N" or "group/version/Kind C". Lines

@@ -17,6 +17,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -33,6 +34,7 @@ var bin = flag.String("bin", "../../../bin", "directory of the built programs")
 
 // server is one real API server for all tests.
 var server struct {
+	config *rest.Config
 	client client.Client
 	why    string
 }
@@ -76,6 +78,7 @@ func connect(kubeconfig string) error {
 		return err
 	}
 	config.QPS = -1
+	server.config = config
 	scheme, err := hub.Scheme()
 	if err != nil {
 		return err

@@ -2,6 +2,7 @@ package summary
 
 import (
 	"context"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -10,6 +11,30 @@ import (
 	"github.com/flotilla-sh/flotilla/internal/reconcile"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
+
+// shallow returns a copy of an object that fill may change: fill replaces
+// fields of the status and touches the conditions only.
+func shallow(obj client.Object) client.Object {
+	switch o := obj.(type) {
+	case *fleet.Bundle:
+		next := *o
+		next.Status.Conditions = slices.Clone(o.Status.Conditions)
+		return &next
+	case *fleet.Cluster:
+		next := *o
+		next.Status.Conditions = slices.Clone(o.Status.Conditions)
+		return &next
+	case *fleet.ClusterGroup:
+		next := *o
+		next.Status.Conditions = slices.Clone(o.Status.Conditions)
+		return &next
+	case *fleet.GitRepo:
+		next := *o
+		next.Status.Conditions = slices.Clone(o.Status.Conditions)
+		return &next
+	}
+	return nil
+}
 
 // fill puts what the board knows into an object's status. It touches only the
 // fields that this controller owns.

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -97,7 +98,15 @@ func (c *Controller) update(ctx context.Context, u deployment.Update, enc *conte
 	if err := c.put(ctx, enc, u.New.Namespace); err != nil {
 		return err
 	}
-	patch := client.MergeFromWithOptions(u.Old, client.MergeFromWithOptimisticLock{})
+	// Nobody asks who wrote which field of a deployment, and every write pays
+	// for the record: the first change of the spec clears it.
+	u.New.ManagedFields = []metav1.ManagedFieldsEntry{{}}
+	patch := client.MergeFrom(u.Old)
+	if (u.Old.Spec.Removal == nil) != (u.New.Spec.Removal == nil) {
+		// A mark stands for what was seen. Everything else is written by this
+		// controller alone, and an agent's report is no reason to do it twice.
+		patch = client.MergeFromWithOptions(u.Old, client.MergeFromWithOptimisticLock{})
+	}
 	if err := client.IgnoreNotFound(c.Client.Patch(ctx, u.New, patch)); err != nil {
 		return fmt.Errorf("update the deployment in %s: %w", u.New.Namespace, err)
 	}

@@ -196,7 +196,7 @@ func (c *Controller) releaseDeleted(ctx context.Context, bundle *fleet.Bundle) e
 		if existing[i].DeletionTimestamp.IsZero() {
 			continue
 		}
-		if err := c.release(ctx, &existing[i]); err != nil {
+		if err := c.release(ctx, existing[i].DeepCopy()); err != nil {
 			return err
 		}
 	}

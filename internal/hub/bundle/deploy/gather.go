@@ -110,10 +110,12 @@ func putValues(helm **fleet.HelmOptions, raw []byte) error {
 	return nil
 }
 
-// existing returns the deployments of a bundle.
+// existing returns the deployments of a bundle, as the cache has them: they are
+// not to be changed.
 func (c *Controller) existing(ctx context.Context, bundle *fleet.Bundle) ([]fleet.BundleDeployment, error) {
 	list := &fleet.BundleDeploymentList{}
-	err := c.Client.List(ctx, list, client.MatchingFields{BundleIndex: client.ObjectKeyFromObject(bundle).String()})
+	err := c.Client.List(ctx, list, client.UnsafeDisableDeepCopy,
+		client.MatchingFields{BundleIndex: client.ObjectKeyFromObject(bundle).String()})
 	if err != nil {
 		return nil, fmt.Errorf("list deployments: %w", err)
 	}
@@ -215,7 +217,7 @@ func (c *Controller) clustersIn(ctx context.Context, namespace string) ([]pipeli
 		return nil, fmt.Errorf("list clusters: %w", err)
 	}
 	groups := &fleet.ClusterGroupList{}
-	if err := c.Client.List(ctx, groups, client.InNamespace(namespace)); err != nil {
+	if err := c.Client.List(ctx, groups, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("list cluster groups: %w", err)
 	}
 	var out []pipeline.Cluster

@@ -19,6 +19,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
@@ -63,6 +64,7 @@ func (c *Controller) Setup(mgr ctrl.Manager) error {
 	c.seen = map[types.NamespacedName]sight{}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("cluster-lease").
+		WithOptions(controller.Options{RateLimiter: reconcile.Backoff[ctrl.Request]()}).
 		For(&fleet.Cluster{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&coordinationv1.Lease{}, handler.EnqueueRequestsFromMapFunc(clusterOf)).
 		Complete(c)

@@ -65,7 +65,7 @@ type Controller struct {
 func (c *Controller) Setup(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("gitrepo-pack").
-		WithOptions(controller.Options{MaxConcurrentReconciles: 4}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: 4, RateLimiter: reconcile.Backoff[ctrl.Request]()}).
 		For(&fleet.GitRepo{}, builder.WithPredicates(workToDo())).
 		Watches(&fleet.Bundle{}, handler.EnqueueRequestsFromMapFunc(repoOf),
 			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
