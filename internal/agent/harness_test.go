@@ -95,6 +95,10 @@ func connect(kubeconfig string) error {
 		return err
 	}
 	server.config, server.client = config, c
+	space := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fleet.ContentNamespace}}
+	if err := c.Create(context.Background(), space); err != nil {
+		return err
+	}
 	return installCRDs(c)
 }
 

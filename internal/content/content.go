@@ -40,7 +40,7 @@ type Ref struct {
 	// Name is the name of the object that holds the payload.
 	Name string `json:"name"`
 	// Secret is true where that object is a Secret in the cluster's
-	// namespace instead of a Content.
+	// namespace instead of a ConfigMap.
 	Secret bool `json:"secret,omitempty"`
 }
 

@@ -23,16 +23,16 @@ const (
 	// UnusedAnnotation is when a sweep first saw that nothing refers to a
 	// payload, in RFC 3339.
 	UnusedAnnotation = "flotilla.sh/unused-since"
-	// ManagedLabel is on every Secret that holds a payload.
+	// ManagedLabel is on every ConfigMap and Secret that holds a payload.
 	ManagedLabel = "flotilla.sh/content"
 	// SecretType is the type of those Secrets.
 	SecretType = "flotilla.sh/content"
-	// dataKey is their key.
-	dataKey = "content"
+	// DataKey is the key of the payload in them.
+	DataKey = "content"
 )
 
-// Store keeps payloads as Kubernetes objects on the hub: Content objects, and
-// Secrets in a namespace for what is secret.
+// Store keeps payloads as Kubernetes objects on the hub: immutable ConfigMaps
+// in a namespace of their own, and Secrets in another for what is secret.
 type Store struct {
 	client client.Client
 	// known are the objects that this process has put or seen; a put of a
@@ -40,7 +40,8 @@ type Store struct {
 	known sync.Map
 }
 
-// NewStore returns a store that reads and writes through c.
+// NewStore returns a store that reads and writes through c, which must not be
+// a cache: payloads are no good guests there.
 func NewStore(c client.Client) *Store {
 	return &Store{client: c}
 }
@@ -65,6 +66,9 @@ func (s *Store) putBlob(ctx context.Context, b Blob, namespace string) error {
 	err := s.client.Create(ctx, obj)
 	if apierrors.IsAlreadyExists(err) {
 		err = s.unmark(ctx, obj)
+	}
+	if apierrors.IsNotFound(err) && !b.Secret {
+		return fmt.Errorf("store content %s: %w; the chart flotilla makes this namespace: install it again", b.Name, err)
 	}
 	if err != nil {
 		return fmt.Errorf("store content %s: %w", b.Name, err)
@@ -131,13 +135,13 @@ func (s *Store) Forget(name, namespace string) {
 // Get reads a payload; a secret one from namespace.
 func (s *Store) Get(ctx context.Context, ref Ref, namespace string) ([]byte, error) {
 	if !ref.Secret {
-		obj := &fleet.Content{}
-		err := s.client.Get(ctx, client.ObjectKey{Name: ref.Name}, obj)
-		return obj.Content, err
+		obj := &corev1.ConfigMap{}
+		err := s.client.Get(ctx, client.ObjectKey{Namespace: fleet.ContentNamespace, Name: ref.Name}, obj)
+		return obj.BinaryData[DataKey], err
 	}
 	obj := &corev1.Secret{}
 	err := s.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: ref.Name}, obj)
-	return obj.Data[dataKey], err
+	return obj.Data[DataKey], err
 }
 
 // In returns a Getter that reads secret payloads from namespace.
@@ -152,15 +156,22 @@ type getterFunc func(ctx context.Context, ref Ref) ([]byte, error)
 func (f getterFunc) Get(ctx context.Context, ref Ref) ([]byte, error) { return f(ctx, ref) }
 
 func knownKey(ref Ref, namespace string) string {
-	if !ref.Secret {
-		namespace = ""
+	return spaceOf(ref, namespace) + "/" + ref.Name
+}
+
+// spaceOf is the namespace of a payload.
+func spaceOf(ref Ref, namespace string) string {
+	if ref.Secret {
+		return namespace
 	}
-	return namespace + "/" + ref.Name
+	return fleet.ContentNamespace
 }
 
 // objectFor returns the Kubernetes object that holds a blob.
 func objectFor(b Blob, namespace string) client.Object {
-	meta := metav1.ObjectMeta{Name: b.Name}
+	meta := metav1.ObjectMeta{
+		Namespace: spaceOf(b.Ref, namespace), Name: b.Name, Labels: map[string]string{ManagedLabel: "true"},
+	}
 	if len(b.Chunks) > 0 {
 		names := make([]string, 0, len(b.Chunks))
 		for _, c := range b.Chunks {
@@ -168,22 +179,16 @@ func objectFor(b Blob, namespace string) client.Object {
 		}
 		meta.Annotations = map[string]string{ChunksAnnotation: strings.Join(names, ",")}
 	}
-	if !b.Secret {
-		return &fleet.Content{ObjectMeta: meta, Content: b.Data, SHA256Sum: b.Digest}
+	data := map[string][]byte{DataKey: b.Data}
+	if b.Secret {
+		return &corev1.Secret{ObjectMeta: meta, Type: SecretType, Immutable: ptr.To(true), Data: data}
 	}
-	meta.Namespace = namespace
-	meta.Labels = map[string]string{ManagedLabel: "true"}
-	return &corev1.Secret{
-		ObjectMeta: meta,
-		Type:       SecretType,
-		Immutable:  ptr.To(true),
-		Data:       map[string][]byte{dataKey: b.Data},
-	}
+	return &corev1.ConfigMap{ObjectMeta: meta, Immutable: ptr.To(true), BinaryData: data}
 }
 
 func gvkOf(obj client.Object) schema.GroupVersionKind {
 	if _, ok := obj.(*corev1.Secret); ok {
 		return corev1.SchemeGroupVersion.WithKind("Secret")
 	}
-	return fleet.SchemeGroupVersion.WithKind("Content")
+	return corev1.SchemeGroupVersion.WithKind("ConfigMap")
 }

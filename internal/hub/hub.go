@@ -115,7 +115,7 @@ func newManager(o Options, scheme *runtime.Scheme) (manager.Manager, error) {
 		GracefulShutdownTimeout: ptr.To(5 * time.Second),
 		NewClient:               lean.New,
 		Client: client.Options{Cache: &client.CacheOptions{
-			DisableFor: []client.Object{&corev1.Secret{}, &fleet.Content{}},
+			DisableFor: []client.Object{&corev1.Secret{}},
 		}},
 		Cache: cache.Options{
 			DefaultTransform: dropUnread,
@@ -159,7 +159,7 @@ func wire(ctx context.Context, mgr manager.Manager, w wiring) error {
 	var (
 		c      = mgr.GetClient()
 		now    = clock.RealClock{}
-		store  = content.NewStore(c)
+		store  = content.NewStore(w.live)
 		stages = &pipeline.Stages{Renderer: render.NewMemo(w.options.Renderer, renderRoom), Key: w.key}
 		events = mgr.GetEventRecorder("flotilla-hub")
 	)

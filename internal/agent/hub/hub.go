@@ -17,9 +17,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/types"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 
-	"github.com/flotilla-sh/flotilla/internal/content"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
 
@@ -28,7 +28,9 @@ const metadataOnly = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.
 
 // Client talks to the hub for one cluster.
 type Client struct {
-	rest      *rest.RESTClient
+	rest *rest.RESTClient
+	// core reads payloads, in protobuf.
+	core      *typedcorev1.CoreV1Client
 	codec     runtime.ParameterCodec
 	namespace string
 }
@@ -51,7 +53,13 @@ func NewClient(config *rest.Config, namespace string) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect to the hub: %w", err)
 	}
-	return &Client{rest: client, codec: runtime.NewParameterCodec(scheme), namespace: namespace}, nil
+	c = rest.CopyConfig(c)
+	c.ContentType, c.AcceptContentTypes = runtime.ContentTypeProtobuf, runtime.ContentTypeProtobuf
+	core, err := typedcorev1.NewForConfigAndClient(c, client.Client)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the hub: %w", err)
+	}
+	return &Client{rest: client, core: core, codec: runtime.NewParameterCodec(scheme), namespace: namespace}, nil
 }
 
 // Namespace is the cluster namespace on the hub.
@@ -77,44 +85,6 @@ func (c *Client) PatchStatus(ctx context.Context, name string, patch []byte) (st
 		return "", fmt.Errorf("the hub's answer is no object: %w", err)
 	}
 	return meta.ResourceVersion, nil
-}
-
-// Content returns a getter for the payloads that deployments name.
-func (c *Client) Content() content.Getter { return contents{c} }
-
-type contents struct{ *Client }
-
-// Get reads a payload from its Content, or from its Secret.
-func (c contents) Get(ctx context.Context, ref content.Ref) ([]byte, error) {
-	if ref.Secret {
-		return c.secret(ctx, ref.Name)
-	}
-	data, err := c.content(ctx, ref.Name, "0")
-	if apierrors.IsNotFound(err) {
-		// The cache of an API server may not have a content yet that was
-		// written just before its deployment.
-		data, err = c.content(ctx, ref.Name, "")
-	}
-	return data, err
-}
-
-func (c contents) content(ctx context.Context, name, resourceVersion string) ([]byte, error) {
-	obj := &fleet.Content{}
-	err := c.rest.Get().Resource("contents").Name(name).
-		VersionedParams(&metav1.GetOptions{ResourceVersion: resourceVersion}, c.codec).Do(ctx).Into(obj)
-	return obj.Content, err
-}
-
-func (c contents) secret(ctx context.Context, name string) ([]byte, error) {
-	raw, err := c.rest.Get().AbsPath("/api/v1/namespaces", c.namespace, "secrets", name).Do(ctx).Raw()
-	if err != nil {
-		return nil, err
-	}
-	var secret corev1.Secret
-	if err := json.Unmarshal(raw, &secret); err != nil {
-		return nil, fmt.Errorf("secret %s is no Secret: %w", name, err)
-	}
-	return secret.Data["content"], nil
 }
 
 // PatchLease merges patch into the agent's Lease.

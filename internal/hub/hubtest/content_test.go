@@ -52,7 +52,7 @@ func (w *world) holders(enc content.Encoded) map[string]client.Object {
 		if b.Secret {
 			out[b.Name] = &corev1.Secret{ObjectMeta: w.meta(b.Name)}
 		} else {
-			out[b.Name] = &fleet.Content{ObjectMeta: metav1.ObjectMeta{Name: b.Name}}
+			out[b.Name] = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: fleet.ContentNamespace, Name: b.Name}}
 		}
 	}
 	return out

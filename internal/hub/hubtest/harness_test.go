@@ -28,6 +28,7 @@ import (
 	"github.com/flotilla-sh/flotilla/charts"
 	"github.com/flotilla-sh/flotilla/internal/hub"
 	"github.com/flotilla-sh/flotilla/internal/lab"
+	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
 
 var bin = flag.String("bin", "../../../bin", "directory of the built programs")
@@ -36,7 +37,9 @@ var bin = flag.String("bin", "../../../bin", "directory of the built programs")
 var server struct {
 	config *rest.Config
 	client client.Client
-	why    string
+	// apiserver is the id of its process.
+	apiserver int
+	why       string
 }
 
 func TestMain(m *testing.M) {
@@ -69,6 +72,13 @@ func run(m *testing.M) int {
 	if err := connect(l.Status().Hub.Kubeconfig); err != nil {
 		panic(err)
 	}
+	for _, unit := range l.Status().Units {
+		for _, p := range unit.Processes {
+			if p.Name == "hub-kube-apiserver" {
+				server.apiserver = p.PID
+			}
+		}
+	}
 	return m.Run()
 }
 
@@ -87,6 +97,10 @@ func connect(kubeconfig string) error {
 		return err
 	}
 	if server.client, err = client.New(config, client.Options{Scheme: scheme}); err != nil {
+		return err
+	}
+	space := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fleet.ContentNamespace}}
+	if err := server.client.Create(context.Background(), space); err != nil {
 		return err
 	}
 	return installCRDs(server.client)

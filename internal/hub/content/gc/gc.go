@@ -77,12 +77,13 @@ func (c *Collector) Sweep(ctx context.Context) error {
 // stored lists the metadata of everything that holds content. It is read
 // before the references: content is stored before a deployment names it.
 func (c *Collector) stored(ctx context.Context) ([]metav1.PartialObjectMetadata, error) {
-	contents, err := c.list(ctx, fleet.SchemeGroupVersion.WithKind("Content"))
+	ours := client.HasLabels{content.ManagedLabel}
+	open, err := c.list(ctx, corev1.SchemeGroupVersion.WithKind("ConfigMap"), client.InNamespace(fleet.ContentNamespace), ours)
 	if err != nil {
 		return nil, err
 	}
-	secrets, err := c.list(ctx, corev1.SchemeGroupVersion.WithKind("Secret"), client.HasLabels{content.ManagedLabel})
-	return append(contents, secrets...), err
+	secrets, err := c.list(ctx, corev1.SchemeGroupVersion.WithKind("Secret"), ours)
+	return append(open, secrets...), err
 }
 
 func (c *Collector) list(ctx context.Context, gvk schema.GroupVersionKind, opts ...client.ListOption) ([]metav1.PartialObjectMetadata, error) {

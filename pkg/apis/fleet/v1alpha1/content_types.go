@@ -4,7 +4,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Content is a compressed payload. It is never changed, and it is stored once for all deployments that have it.
+// Content is kept for compatibility: the kind is known, and nothing reads or writes it. Payloads are in ConfigMaps.
 // It is in no category, so that listing all kinds does not fetch payloads.
 //
 // +kubebuilder:object:root=true

@@ -4,7 +4,7 @@ package v1alpha1
 const (
 	// AgentName names an agent's ServiceAccount and Lease on the hub.
 	AgentName = "flotilla-agent"
-	// AgentContentRole is the ClusterRole to read Content by name.
+	// AgentContentRole is the Role to read content by name.
 	AgentContentRole = "flotilla-agent-content"
 	// CapabilitiesName is the ConfigMap in a cluster's namespace in which its
 	// agent reports what the cluster serves.
@@ -22,6 +22,8 @@ const (
 	SystemNamespace = "cattle-fleet-system"
 	// RegistrationNamespace holds the secrets of registrations.
 	RegistrationNamespace = "cattle-fleet-clusters-system"
+	// ContentNamespace holds what the hub rendered, as ConfigMaps.
+	ContentNamespace = "flotilla-content"
 	// LocalNamespace holds the hub's own cluster.
 	LocalNamespace = "fleet-local"
 	// DefaultNamespace holds the other clusters unless told otherwise.

@@ -1,0 +1,45 @@
+package hub
+
+import (
+	"context"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-sh/flotilla/internal/content"
+	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
+)
+
+// Content returns a getter for the payloads that deployments name.
+func (c *Client) Content() content.Getter { return contents{c} }
+
+type contents struct{ *Client }
+
+// Get reads a payload from its ConfigMap, or from its Secret. Payloads never
+// change, so that what the API server has in its cache is as good as the
+// newest, and costs it least.
+func (c contents) Get(ctx context.Context, ref content.Ref) ([]byte, error) {
+	data, err := c.read(ctx, ref, "0")
+	if apierrors.IsNotFound(err) {
+		// The cache of an API server may not have a payload yet that was
+		// written just before its deployment.
+		data, err = c.read(ctx, ref, "")
+	}
+	return data, err
+}
+
+func (c contents) read(ctx context.Context, ref content.Ref, resourceVersion string) ([]byte, error) {
+	options := metav1.GetOptions{ResourceVersion: resourceVersion}
+	if ref.Secret {
+		secret, err := c.core.Secrets(c.namespace).Get(ctx, ref.Name, options)
+		if err != nil {
+			return nil, err
+		}
+		return secret.Data[content.DataKey], nil
+	}
+	configMap, err := c.core.ConfigMaps(fleet.ContentNamespace).Get(ctx, ref.Name, options)
+	if err != nil {
+		return nil, err
+	}
+	return configMap.BinaryData[content.DataKey], nil
+}
