@@ -8,6 +8,7 @@ CONTROLPLANE_LDFLAGS := -s -w \
 	-X k8s.io/component-base/version.gitMajor=1 \
 	-X k8s.io/component-base/version.gitMinor=$(KUBERNETES_MINOR)
 TOOL := go tool -modfile=tools/go.mod
+OUT ?= $(BIN)/bench.json
 PKG ?= ./internal/... ./pkg/... ./cmd/... ./examples/... ./charts/...
 export GOTOOLCHAIN := local
 
@@ -48,6 +49,13 @@ test-unit: ## Run the tests that need no cluster
 .PHONY: e2e
 e2e: build controlplane ## Run the end-to-end tests (RUN=pattern)
 	go test -v -timeout 40m ./e2e $(if $(RUN),-run '$(RUN)')
+
+.PHONY: bench
+bench: build controlplane ## Measure what a fleet costs (ROW=names N=clusters REPEATS=3 CHARTS=directory OUT=file REQUESTS=1)
+	@mkdir -p $(dir $(OUT))
+	go build -o $(BIN)/flotilla-bench ./internal/bench/flotilla-bench
+	$(BIN)/flotilla-bench --bin=$(BIN) --out=$(OUT) $(if $(ROW),--row=$(ROW)) $(if $(N),--n=$(N)) \
+		$(if $(REPEATS),--repeats=$(REPEATS)) $(if $(CHARTS),--charts=$(CHARTS)) $(if $(REQUESTS),--requests)
 
 .PHONY: golden
 golden: ## Rewrite golden files

@@ -33,6 +33,9 @@ var workloadControllers = []string{
 	"ttl-after-finished-controller",
 }
 
+// etcdSocket is the name of the socket at which etcd takes its clients.
+const etcdSocket = "client:0"
+
 // cluster is a Kubernetes control plane of the lab.
 type cluster struct {
 	name       string
@@ -43,6 +46,8 @@ type cluster struct {
 	kubeconfig string
 	kwokLog    string
 	ca         *authority
+	// serverArgs override arguments of the API server.
+	serverArgs []string
 }
 
 // newCluster prepares the files of a cluster.
@@ -59,6 +64,7 @@ func (l *Lab) newCluster(name string) (*cluster, error) {
 		port:       port,
 		kubeconfig: l.path(name + ".kubeconfig"),
 		kwokLog:    l.path(logsDir, name+"-kwok.log"),
+		serverArgs: l.options.APIServerArgs,
 	}
 	if c.ca, err = newAuthority(filepath.Join(c.dir, "pki"), name); err != nil {
 		return nil, err
@@ -87,7 +93,7 @@ func (c *cluster) grant(path, user, group string) error {
 func (c *cluster) own(file string) string { return filepath.Join(c.dir, file) }
 
 func (c *cluster) status(labels map[string]string) ClusterStatus {
-	return ClusterStatus{Name: c.name, Labels: labels, Kubeconfig: c.kubeconfig, Server: c.server}
+	return ClusterStatus{Name: c.name, Labels: labels, Kubeconfig: c.kubeconfig, Server: c.server, Dir: c.dir}
 }
 
 // hubPrograms are the processes of a cluster that runs no pods.
@@ -132,7 +138,7 @@ func (c *cluster) etcd() program {
 		"--log-level=warn")
 	p.ready = func(ctx context.Context) error {
 		return poll(ctx, startLimit, func(ctx context.Context) error {
-			return dialSocket(ctx, c.dir, "client:0")
+			return dialSocket(ctx, c.dir, etcdSocket)
 		})
 	}
 	return p
@@ -160,6 +166,7 @@ func (c *cluster) apiServer() program {
 		"--endpoint-reconciler-type=none",
 		"--profiling=false",
 		"--event-ttl=2h")
+	p.args = append(p.args, c.serverArgs...)
 	p.ready = func(ctx context.Context) error { return poll(ctx, startLimit, c.healthy) }
 	return p
 }
@@ -192,6 +199,15 @@ func (c *cluster) client() (*kubernetes.Clientset, error) {
 		return nil, err
 	}
 	return kubernetes.NewForConfig(config)
+}
+
+// DialEtcd connects to the etcd of a cluster.
+func (s ClusterStatus) DialEtcd(ctx context.Context) (conn net.Conn, err error) {
+	err = inDir(s.Dir, func(short string) error {
+		conn, err = (&net.Dialer{}).DialContext(ctx, "unix", filepath.Join(short, etcdSocket))
+		return err
+	})
+	return conn, err
 }
 
 func dialSocket(ctx context.Context, dir, name string) error {

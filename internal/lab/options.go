@@ -39,6 +39,9 @@ type Options struct {
 	// flotilla-agent after those of the charts, which they override.
 	HubArgs   []string `json:"hubArgs,omitempty"`
 	AgentArgs []string `json:"agentArgs,omitempty"`
+	// APIServerArgs are given to each API server after the lab's own, which
+	// they override. Relative paths are below the cluster's directory.
+	APIServerArgs []string `json:"apiServerArgs,omitempty"`
 	// KeepLogs leaves Dir/logs in place when the lab ends.
 	KeepLogs bool `json:"keepLogs,omitempty"`
 	// WithPID ends the lab when this process ends; zero for none.

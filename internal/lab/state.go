@@ -62,6 +62,8 @@ type ClusterStatus struct {
 	Kubeconfig string `json:"kubeconfig"`
 	// Server is the address of the API server.
 	Server string `json:"server"`
+	// Dir is where the processes of the cluster run.
+	Dir string `json:"dir,omitempty"`
 }
 
 // GitStatus describes the Git server.

@@ -40,6 +40,7 @@ var line = []string{
 	"internal/faultproxy",
 	"internal/memapi",
 	"internal/soak",
+	"internal/bench",
 	"internal/demo",
 	"internal/cli",
 	"internal/docgen",

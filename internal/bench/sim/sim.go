@@ -1,0 +1,149 @@
+// Package sim stands in for the agents of a large fleet. A simulated agent is
+// the agent's own code from the hub inwards: it watches its namespace, decides,
+// fetches content, reports and beats as the agent does. Its cluster is missing:
+// every object that is written there is taken and is ready at once.
+package sim
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/version"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	"github.com/flotilla-sh/flotilla/internal/agent/deploy"
+	"github.com/flotilla-sh/flotilla/internal/agent/heartbeat"
+	"github.com/flotilla-sh/flotilla/internal/agent/hub"
+	"github.com/flotilla-sh/flotilla/internal/agent/report"
+	"github.com/flotilla-sh/flotilla/internal/agent/state"
+	"github.com/flotilla-sh/flotilla/internal/apply"
+	"github.com/flotilla-sh/flotilla/internal/content"
+)
+
+// userAgent is what the agent calls itself.
+const userAgent = "flotilla-agent"
+
+// Member is one cluster of the fleet.
+type Member struct {
+	// Namespace is the cluster's namespace on the hub, Token that of its agent.
+	Namespace, Token string
+}
+
+// Options are what a fleet is made from.
+type Options struct {
+	// Hub reaches the hub's API server; its identity is not used.
+	Hub *rest.Config
+	// Heartbeat is the time between two heartbeats of an agent.
+	Heartbeat time.Duration
+	// Kinds, APIs and Version are what every cluster serves.
+	Kinds   *apply.Kinds
+	APIs    []string
+	Version *version.Info
+}
+
+// Fleet is a number of simulated agents. They share connections to the hub and
+// the memory for content.
+type Fleet struct {
+	options Options
+	blobs   sync.Map
+	group   sync.WaitGroup
+	cancel  context.CancelFunc
+}
+
+// NewFleet returns a fleet without agents.
+func NewFleet(o Options) *Fleet { return &Fleet{options: o, cancel: func() {}} }
+
+// Start starts the agents within a time, evenly, and returns when all run.
+func (f *Fleet) Start(ctx context.Context, members []Member, within time.Duration) error {
+	running, cancel := context.WithCancel(ctx)
+	f.cancel = cancel
+	began := time.Now()
+	for i, m := range members {
+		due := time.Duration(i) * within / time.Duration(len(members))
+		if ahead := due - time.Since(began); ahead > time.Millisecond {
+			time.Sleep(ahead)
+		}
+		if err := f.start(running, m); err != nil {
+			f.Stop()
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// Stop ends all agents and waits for them.
+func (f *Fleet) Stop() {
+	f.cancel()
+	f.group.Wait()
+}
+
+// start runs one agent: what the agent's own assembly does, with the spoke's
+// side taken out.
+func (f *Fleet) start(ctx context.Context, m Member) error {
+	client, err := f.Client(m)
+	if err != nil {
+		return err
+	}
+	now := clock.RealClock{}
+	observer := &observer{}
+	var reporter *report.Reporter
+	deployments := deploy.New(deploy.Options{
+		Hub: shared{client, &f.blobs}, Store: state.NewStore(secrets{}),
+		Engine:   apply.NewEngine(&apply.Client{Kinds: f.options.Kinds, Objects: objects{}, Metadata: metas{}}),
+		Observer: observer, Clock: now,
+		KindsChanged: func() { reporter.Wake() },
+	})
+	reporter = report.New(report.Options{
+		Hub: client, Kinds: kinds(f.options.APIs), Version: known{f.options.Version}, Clock: now,
+		Namespace: "cattle-fleet-system", Unknown: deployments.Unknown,
+	})
+	beat := heartbeat.Beat{Hub: client, Identity: "simulated", Interval: f.options.Heartbeat, Clock: now}
+	f.group.Go(func() { beat.Run(ctx) })
+	f.group.Go(func() { reporter.Run(ctx) })
+	f.group.Go(func() { deployments.Run(ctx) })
+	f.group.Go(func() { client.Watch(ctx, deployments) })
+	return nil
+}
+
+// Client returns the way of a member's agent to the hub.
+func (f *Fleet) Client(m Member) (*hub.Client, error) {
+	config := rest.AnonymousClientConfig(f.options.Hub)
+	config.QPS, config.UserAgent, config.BearerToken = -1, userAgent, m.Token
+	config.Timeout = 0
+	client, err := hub.NewClient(config, m.Namespace)
+	if err != nil {
+		return nil, fmt.Errorf("simulated agent of %s: %w", m.Namespace, err)
+	}
+	return client, nil
+}
+
+// shared fetches like every agent, and keeps one copy of what all have fetched.
+type shared struct {
+	*hub.Client
+	blobs *sync.Map
+}
+
+// Content returns the getter of an agent.
+func (s shared) Content() content.Getter { return interned{s.Client.Content(), s.blobs} }
+
+type interned struct {
+	content.Getter
+	blobs *sync.Map
+}
+
+// Get fetches a payload.
+func (i interned) Get(ctx context.Context, ref content.Ref) ([]byte, error) {
+	data, err := i.Getter.Get(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	one, _ := i.blobs.LoadOrStore(ref.Name, data)
+	return one.([]byte), nil
+}
+
+// Spread is a time within which n agents start without crowding a machine that
+// measures something else.
+func Spread(n int) time.Duration { return time.Duration(n) * 5 * time.Millisecond }
