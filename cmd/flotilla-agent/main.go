@@ -41,7 +41,7 @@ func main() {
 type flags struct {
 	kubeconfig, hubKubeconfig string
 	namespace                 string
-	heartbeat                 time.Duration
+	heartbeat, settle         time.Duration
 	metricsAddress            string
 	logLevel                  string
 }
@@ -60,6 +60,7 @@ func command() *cobra.Command {
 	cmd.Flags().StringVar(&f.hubKubeconfig, "hub-kubeconfig", "", "kubeconfig of the hub; the namespace of its context is the cluster's")
 	cmd.Flags().StringVar(&f.namespace, "namespace", systemNamespace, "namespace on the agent's own cluster where it keeps its state")
 	cmd.Flags().DurationVar(&f.heartbeat, "heartbeat", time.Minute, "time between two heartbeats to the hub")
+	cmd.Flags().DurationVar(&f.settle, "settle", 3*time.Second, "how long what leaves a bundle stays at least, so that another bundle can take it over")
 	cmd.Flags().StringVar(&f.metricsAddress, "metrics-bind-address", "", "address to serve metrics and health on; empty means none")
 	cmd.Flags().StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
 	cobra.CheckErr(cmd.MarkFlagRequired("hub-kubeconfig"))
@@ -95,6 +96,9 @@ func options(f flags) (agent.Options, error) {
 	if f.heartbeat < time.Second {
 		return agent.Options{}, fmt.Errorf("--heartbeat %s: must be at least 1s", f.heartbeat)
 	}
+	if f.settle < 0 {
+		return agent.Options{}, fmt.Errorf("--settle %s: must not be negative", f.settle)
+	}
 	spoke, err := clientcmd.BuildConfigFromFlags("", f.kubeconfig)
 	if err != nil {
 		return agent.Options{}, fmt.Errorf("--kubeconfig %q: %w", f.kubeconfig, err)
@@ -109,7 +113,7 @@ func options(f flags) (agent.Options, error) {
 	}
 	return agent.Options{
 		Spoke: spoke, Hub: hub, HubNamespace: namespace, Namespace: f.namespace,
-		Identity: host, Heartbeat: f.heartbeat, Clock: clock.RealClock{},
+		Identity: host, Heartbeat: f.heartbeat, Settle: f.settle, Clock: clock.RealClock{},
 	}, nil
 }
 

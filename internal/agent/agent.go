@@ -44,6 +44,9 @@ type Options struct {
 	Namespace string
 	// Identity names this agent among those that may run for its cluster.
 	Identity string
+	// Settle is how long what leaves a bundle stays, in case that another one
+	// takes it over.
+	Settle time.Duration
 	// Heartbeat is the time between two heartbeats.
 	Heartbeat time.Duration
 	Clock     clock.Clock
@@ -131,7 +134,7 @@ func (a *agent) assemble(client *apply.Client, found *discovery.DiscoveryClient)
 	watching := &watching{tracker: tracker, watcher: a.watcher, drift: a.drift}
 	a.deploy = deploy.New(deploy.Options{
 		Hub: a.hub, Store: a.store, Engine: apply.NewEngine(client), Observer: watching, Clock: o.Clock,
-		KindsChanged: func() { a.report.Wake() },
+		KindsChanged: func() { a.report.Wake() }, Namespace: o.Namespace, Settle: o.Settle,
 	})
 	watching.deployments = a.deploy
 	a.report = report.New(report.Options{

@@ -135,6 +135,8 @@ type world struct {
 	stop      func()
 	// ended is closed when the agent that was started last has ended.
 	ended chan struct{}
+	// settle is how long the agent waits before objects leave a bundle.
+	settle time.Duration
 }
 
 var worlds atomic.Int32
@@ -184,7 +186,7 @@ func (w *world) start() *world {
 		done <- agent.Run(ctx, agent.Options{
 			Spoke: spoke, Hub: hub,
 			HubNamespace: w.namespace, Namespace: w.state, Identity: "test",
-			Heartbeat: time.Minute, Clock: clock.RealClock{},
+			Heartbeat: time.Minute, Settle: w.settle, Clock: clock.RealClock{},
 		})
 	}()
 	var once sync.Once

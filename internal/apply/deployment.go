@@ -8,6 +8,9 @@ import (
 type Owner struct {
 	// Bundle is "namespace/name" of the bundle on the hub.
 	Bundle string
+	// Hub is the identity of the hub; empty where it was not known when the
+	// objects were applied.
+	Hub string
 	// Label is the value of the label that all its objects carry.
 	Label string
 	// Manager is its field manager.
@@ -31,6 +34,8 @@ type Options struct {
 	// DeleteCRDs and DeleteNamespaces let these go when the bundle is removed;
 	// they are held otherwise, as they take everything in them along.
 	DeleteCRDs, DeleteNamespaces bool
+	// AgentNamespace is never deleted.
+	AgentNamespace string
 	// KeepAll keeps every object when the bundle is removed.
 	KeepAll bool
 }
@@ -54,6 +59,29 @@ type Deployment struct {
 	Previous Inventory
 	// Live returns what is known of an object; nil knows nothing.
 	Live func(Ref) Live
+	// Abandoned tells whether a bundle is on this cluster and does not have,
+	// and has not begun to apply, an object that bears its mark; nil knows of
+	// none.
+	Abandoned func(bundle string, ref Ref) bool
+	// Tenant returns another bundle that has objects in a namespace, or
+	// nothing.
+	Tenant func(namespace string) string
+	// Undecided is why it is not known yet whether another bundle wants what
+	// leaves this one: nothing is deleted before it is.
+	Undecided error
+}
+
+// abandoned asks Abandoned where there is one.
+func (d *Deployment) abandoned(bundle string, ref Ref) bool {
+	return bundle != "" && d.Abandoned != nil && d.Abandoned(bundle, ref)
+}
+
+// tenant asks Tenant where there is one.
+func (d *Deployment) tenant(namespace string) string {
+	if d.Tenant == nil {
+		return ""
+	}
+	return d.Tenant(namespace)
 }
 
 // live asks Live where there is one.

@@ -239,7 +239,7 @@ func (r *run) finish(ctx context.Context) *Result {
 	}
 	gone := slices.DeleteFunc(r.plan.deployment.Previous.missingFrom(now), func(e Entry) bool { return refused[e.Identity()] })
 	if len(r.result.Failures) == 0 && ctx.Err() == nil {
-		gone = r.engine.prune(ctx, r.plan.deployment.Owner, gone, &r.result)
+		gone = r.engine.prune(ctx, r.plan.deployment, gone, &r.result)
 	}
 	r.result.Inventory = append(Inventory(gone), now...)
 	slices.SortStableFunc(r.result.Failures, func(a, b Failure) int { return a.Ref.Compare(b.Ref) })

@@ -25,6 +25,8 @@ const (
 	ReasonRejected = "Rejected"
 	// ReasonTerminating: the live object is being deleted.
 	ReasonTerminating = "Terminating"
+	// ReasonUndecided: it left the bundle, and another one may want it.
+	ReasonUndecided = "HandOverUndecided"
 	// ReasonNoNamespace: the namespace is missing and is not to be created.
 	ReasonNoNamespace = "NamespaceMissing"
 )
@@ -36,6 +38,9 @@ const (
 	kindRetry  = 30 * time.Second
 	// terminatingRetry is when to look again whether an object is gone.
 	terminatingRetry = 2 * time.Second
+	// undecidedRetry is when to look again whether another bundle wants what
+	// has left one.
+	undecidedRetry = 5 * time.Second
 )
 
 func stall(reason string, err error) error { return fault.Stall(reason, err) }

@@ -71,6 +71,9 @@ type Entry struct {
 	ResourceVersion string `json:"rv,omitempty"`
 	// Health is true where the object has a state to wait for.
 	Health bool `json:"h,omitempty"`
+	// Found is true where the object was there before the bundle, as far as is
+	// known.
+	Found bool `json:"fd,omitempty"`
 }
 
 // Inventory is what a bundle has on the cluster, in apply order.

@@ -105,6 +105,22 @@ func (k *Kinds) List(ctx context.Context) ([]string, error) {
 	return lines, nil
 }
 
+// Namespaced returns the kinds whose objects live in namespaces, read anew.
+func (k *Kinds) Namespaced(ctx context.Context) ([]Kind, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if err := k.refresh(ctx); err != nil {
+		return nil, err
+	}
+	var kinds []Kind
+	for _, kind := range k.known {
+		if kind.Namespaced {
+			kinds = append(kinds, kind)
+		}
+	}
+	return kinds, nil
+}
+
 // refresh reads all kinds. A group whose own API server is away keeps its last
 // known kinds, and does not hide the others.
 func (k *Kinds) refresh(ctx context.Context) error {

@@ -3,11 +3,9 @@ package apply
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
-	"github.com/fluxcd/pkg/ssa"
 	ssaerrors "github.com/fluxcd/pkg/ssa/errors"
 	ssautil "github.com/fluxcd/pkg/ssa/utils"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -34,6 +32,9 @@ const (
 type guard struct {
 	// uid is the object that must be there; empty: there must be none.
 	uid types.UID
+	// found is true where the object was there before the bundle, as far as
+	// is known.
+	found bool
 }
 
 // apply brings one object to what is wanted.
@@ -46,24 +47,24 @@ func (r *run) apply(ctx context.Context, it item) outcome {
 	if live.ScaleCeded {
 		it.obj = withoutReplicas(it.obj)
 	}
-	head, created, err := r.write(ctx, it, guard{uid: types.UID(known.UID)})
+	head, under, err := r.write(ctx, it, guard{uid: types.UID(known.UID), found: known.Found})
 	switch {
 	case err == nil:
-		return applied(r.plan.deployment.Owner, it, known, head, created)
+		return applied(r.plan.deployment.Owner, it, known, head, under)
 	case fault.ReasonOf(err, "") == ReasonOwned, fault.ReasonOf(err, "") == ReasonNoKind:
 		return outcome{err: err}
 	}
 	return outcome{entry: &known, err: err}
 }
 
-func applied(owner Owner, it item, known Entry, head *metav1.PartialObjectMetadata, created bool) outcome {
+func applied(owner Owner, it item, known Entry, head *metav1.PartialObjectMetadata, under guard) outcome {
 	entry := Entry{
-		Ref: it.ref, UID: string(head.UID), Digest: it.digest, Health: it.health,
+		Ref: it.ref, UID: string(head.UID), Digest: it.digest, Health: it.health, Found: under.found,
 		Fields: OwnedFields(head.ManagedFields, owner.Manager), Generation: head.Generation,
 		ResourceVersion: head.ResourceVersion,
 	}
 	switch {
-	case created:
+	case under.uid == "":
 		return outcome{entry: &entry, action: Created}
 	case known.ResourceVersion == head.ResourceVersion:
 		return outcome{entry: &entry, action: Unchanged}
@@ -72,23 +73,24 @@ func applied(owner Owner, it item, known Entry, head *metav1.PartialObjectMetada
 }
 
 // write applies under a guard. Where the guard fails, the live object is read
-// and judged, and the write is tried under the guard that follows from it.
-func (r *run) write(ctx context.Context, it item, g guard) (head *metav1.PartialObjectMetadata, created bool, err error) {
+// and judged, and the write is tried under the guard that follows from it. It
+// returns the guard under which it was done.
+func (r *run) write(ctx context.Context, it item, g guard) (head *metav1.PartialObjectMetadata, under guard, err error) {
 	for range attempts {
 		head, err = r.send(ctx, it, g)
 		switch {
 		case err == nil:
-			return head, g.uid == "", nil
+			return head, g, nil
 		case guardFailed(err):
 			g, err = r.judged(ctx, it)
 		default:
 			g, err = r.helped(ctx, it, g, err)
 		}
 		if err != nil {
-			return nil, false, err
+			return nil, g, err
 		}
 	}
-	return nil, false, fmt.Errorf("it changed hands %d times while it was applied; trying again later", attempts)
+	return nil, g, fmt.Errorf("it changed hands %d times while it was applied; trying again later", attempts)
 }
 
 func (r *run) send(ctx context.Context, it item, g guard) (*metav1.PartialObjectMetadata, error) {
@@ -136,49 +138,30 @@ func (r *run) judged(ctx context.Context, it item) (guard, error) {
 		return guard{}, terminating(head)
 	}
 	d := r.plan.deployment
-	decision, why := judge(head, d.Owner.Bundle, d.Options.TakeOwnership)
-	switch decision {
-	case refuse:
-		return guard{}, fault.Wait(ownedRetry, ReasonOwned, errors.New(why))
-	case adopt:
-		err = r.adopt(ctx, it, head)
+	owner := markOf(head)
+	decision, why := judge(head, claim{
+		Owner: d.Owner, takeOwnership: d.Options.TakeOwnership, abandoned: owner.sameHub(d.Owner) && d.abandoned(owner.bundle, it.ref),
+	})
+	if decision == refuse {
+		owned := &ownedError{why: why}
+		if owner.sameHub(d.Owner) {
+			owned.bundle = owner.bundle
+		}
+		return guard{}, fault.Wait(ownedRetry, ReasonOwned, owned)
 	}
-	return guard{uid: head.UID}, err
+	g := guard{uid: head.UID, found: head.Annotations[CreatedAnnotation] == ""}
+	if decision == ours && applies(head.ManagedFields, d.Owner.Manager) {
+		return g, nil
+	}
+	if asRead, err := r.adopt(ctx, it, head); err != nil || !asRead {
+		return guard{}, err
+	}
+	return g, nil
 }
 
 func terminating(head *metav1.PartialObjectMetadata) error {
 	return fault.Wait(terminatingRetry, ReasonTerminating,
 		fmt.Errorf("it is being deleted and waits for its finalizers %v; it is applied again once it is gone", head.Finalizers))
-}
-
-// adopt moves what earlier appliers own to this bundle: fields that are not
-// wanted any more would stay for ever otherwise.
-func (r *run) adopt(ctx context.Context, it item, head *metav1.PartialObjectMetadata) error {
-	obj := &unstructured.Unstructured{Object: map[string]any{}}
-	obj.SetManagedFields(head.ManagedFields)
-	patches, err := ssa.PatchReplaceFieldsManagers(obj, formerManagers(), r.plan.deployment.Owner.Manager)
-	if err != nil {
-		return fmt.Errorf("take over its fields: %w", err)
-	}
-	if len(patches) == 0 {
-		return nil
-	}
-	body, err := json.Marshal(patches)
-	if err != nil {
-		return fmt.Errorf("take over its fields: %w", err)
-	}
-	return r.engine.client.edit(ctx, it.ref, types.JSONPatchType, body)
-}
-
-// formerManagers are the programs whose fields an adoption takes over.
-func formerManagers() []ssa.FieldManager {
-	var out []ssa.FieldManager
-	for _, name := range []string{"kubectl", "helm", "fleetagent", "fleet-agent", agentManager} {
-		out = append(out,
-			ssa.FieldManager{Name: name, OperationType: metav1.ManagedFieldsOperationApply},
-			ssa.FieldManager{Name: name, OperationType: metav1.ManagedFieldsOperationUpdate})
-	}
-	return out
 }
 
 // helped mends what made a write fail, where it can be mended.

@@ -144,6 +144,9 @@ func newItem(obj *unstructured.Unstructured, owner Owner) (item, error) {
 	obj.SetLabels(labels)
 	annotations := orEmpty(obj.GetAnnotations())
 	annotations[fleet.BundleAnnotation] = owner.Bundle
+	if owner.Hub != "" {
+		annotations[fleet.HubAnnotation] = owner.Hub
+	}
 	obj.SetAnnotations(annotations)
 	sum, err := digest.OfJSON(obj.Object)
 	if err != nil {

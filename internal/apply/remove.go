@@ -2,15 +2,12 @@ package apply
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flotilla-sh/flotilla/internal/fault"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
@@ -22,31 +19,34 @@ import (
 // result's inventory is empty.
 func (e *Engine) Remove(ctx context.Context, d Deployment) (*Result, error) {
 	result := &Result{}
-	rest := slices.Clone(d.Previous)
+	result.Inventory = e.takeOff(ctx, d, d.Previous, result)
+	return result, ctx.Err()
+}
+
+// prune removes entries that have left a bundle, as Remove does, and returns
+// those that are still there. What the options say of a removal concerns a
+// bundle that goes as a whole.
+func (e *Engine) prune(ctx context.Context, d Deployment, gone []Entry, result *Result) []Entry {
+	d.Options = Options{}
+	return e.takeOff(ctx, d, gone, result)
+}
+
+// takeOff drops entries from the last to the first, kind by kind, until one is
+// still there, and returns what is left.
+func (e *Engine) takeOff(ctx context.Context, d Deployment, entries []Entry, result *Result) []Entry {
+	rest := slices.Clone(entries)
 	for len(rest) > 0 && len(result.Failures) == 0 && ctx.Err() == nil {
 		first := len(rest) - 1
 		for first > 0 && rest[first-1].GVK() == rest[first].GVK() {
 			first--
 		}
-		group := rest[first:]
+		group := slices.Clone(rest[first:])
 		slices.Reverse(group)
 		left := e.drop(ctx, d, group, result)
+		slices.Reverse(left)
 		rest = append(rest[:first:first], left...)
-		if len(left) > 0 {
-			break
-		}
 	}
-	result.Inventory = rest
-	return result, ctx.Err()
-}
-
-// prune removes entries that have left a bundle, and returns those that are
-// still there.
-func (e *Engine) prune(ctx context.Context, owner Owner, gone []Entry, result *Result) []Entry {
-	slices.Reverse(gone)
-	left := e.drop(ctx, Deployment{Owner: owner}, gone, result)
-	slices.Reverse(left)
-	return left
+	return rest
 }
 
 // drop deletes entries one by one and returns those that are still there; each
@@ -54,7 +54,7 @@ func (e *Engine) prune(ctx context.Context, owner Owner, gone []Entry, result *R
 func (e *Engine) drop(ctx context.Context, d Deployment, entries []Entry, result *Result) []Entry {
 	var left []Entry
 	for _, entry := range entries {
-		fate, err := e.dropOne(ctx, d, entry)
+		fate, err := e.dropOne(ctx, d, entry, result.Held)
 		switch {
 		case err != nil:
 			left = append(left, entry)
@@ -80,39 +80,83 @@ const (
 	kept
 )
 
-func (e *Engine) dropOne(ctx context.Context, d Deployment, entry Entry) (fate, error) {
+func (e *Engine) dropOne(ctx context.Context, d Deployment, entry Entry, held []Ref) (fate, error) {
 	head, err := e.client.Head(ctx, entry.Ref)
-	if _, unknown := errors.AsType[*NoKindError](err); unknown || apierrors.IsNotFound(err) {
+	if IsNoKind(err) || apierrors.IsNotFound(err) {
 		return absent, nil
 	}
 	if err != nil {
 		return absent, err
 	}
-	if head.Annotations[fleet.BundleAnnotation] != d.Owner.Bundle {
+	marked := markOf(head).of(d.Owner)
+	isNamespace := entry.Group == "" && entry.Kind == "Namespace"
+	if !marked && !(isNamespace && d.Options.DeleteNamespaces && markOf(head).bundle == "") {
 		return absent, nil
 	}
-	if stays(head, entry.Ref, d.Options) {
-		return kept, e.release(ctx, entry.Ref, d.Owner.Bundle)
+	stay := stays(head, entry.Ref, d.Options)
+	if !stay && isNamespace && head.DeletionTimestamp == nil {
+		stay, err = e.namespaceStays(ctx, d, namespaceFacts{head: head, found: entry.Found || !marked, held: held})
+		if err != nil {
+			return absent, err
+		}
 	}
+	switch {
+	case stay && marked:
+		return kept, e.release(ctx, entry.Ref, head, d.Owner.Bundle)
+	case stay:
+		return absent, nil
+	case d.Undecided != nil:
+		return absent, fault.Wait(undecidedRetry, ReasonUndecided, fmt.Errorf("it left the bundle and is kept for now: %w", d.Undecided))
+	}
+	return e.deleteAndLook(ctx, entry.Ref, head)
+}
+
+// deleteAndLook deletes an object and tells whether it is gone. One that takes
+// its time is a failure that says what it waits for.
+func (e *Engine) deleteAndLook(ctx context.Context, ref Ref, head *metav1.PartialObjectMetadata) (fate, error) {
 	if head.DeletionTimestamp == nil {
-		err = e.client.delete(ctx, entry.Ref, head.UID)
+		err := e.client.delete(ctx, ref, head.UID)
+		if err == nil && lingers(ref) {
+			head, err = e.client.Head(ctx, ref)
+		}
+		if apierrors.IsNotFound(err) {
+			return removed, nil
+		}
+		if err != nil {
+			return absent, fmt.Errorf("delete it: %w", err)
+		}
 	}
-	if apierrors.IsNotFound(err) {
-		return absent, nil
+	if len(head.Finalizers) == 0 && head.DeletionTimestamp == nil {
+		return removed, nil
 	}
-	if err != nil {
-		return absent, fmt.Errorf("delete it: %w", err)
+	return absent, fault.Wait(terminatingRetry, ReasonTerminating, e.leaving(ctx, ref, head))
+}
+
+// lingers tells whether objects of a kind stay for a while once they are
+// deleted, without a finalizer.
+func lingers(ref Ref) bool {
+	return ref.Group == "" && (ref.Kind == "Pod" || ref.Kind == "Namespace")
+}
+
+// leaving says what an object waits for that is being deleted.
+func (e *Engine) leaving(ctx context.Context, ref Ref, head *metav1.PartialObjectMetadata) error {
+	since := ""
+	if head.DeletionTimestamp != nil {
+		since = " since " + head.DeletionTimestamp.UTC().Format("2006-01-02 15:04:05 UTC")
 	}
-	if len(head.Finalizers) > 0 {
-		return absent, fault.Wait(terminatingRetry, ReasonTerminating,
-			fmt.Errorf("it is being deleted and waits for its finalizers %s", strings.Join(head.Finalizers, ", ")))
+	switch {
+	case len(head.Finalizers) > 0:
+		return fmt.Errorf("it is being deleted and waits for its finalizers %s%s", strings.Join(head.Finalizers, ", "), since)
+	case ref.Kind == "Namespace":
+		return fmt.Errorf("it is being deleted%s%s", since, e.remaining(ctx, ref))
 	}
-	return removed, nil
+	return fmt.Errorf("it is being deleted%s", since)
 }
 
 // stays tells whether an object is kept although its bundle has it no more.
 func stays(head *metav1.PartialObjectMetadata, ref Ref, o Options) bool {
-	if o.KeepAll || head.Annotations["helm.sh/resource-policy"] == "keep" || head.Labels["objectset.rio.cattle.io/prune"] == "false" {
+	if o.KeepAll || head.Annotations["helm.sh/resource-policy"] == "keep" ||
+		head.Labels[fleet.PruneLabel] == "false" || head.Annotations[fleet.PruneLabel] == "false" {
 		return true
 	}
 	switch {
@@ -122,20 +166,4 @@ func stays(head *metav1.PartialObjectMetadata, ref Ref, o Options) bool {
 		return !o.DeleteNamespaces
 	}
 	return Holds(ref)
-}
-
-// release takes the bundle's marks off an object that is kept, so that any
-// bundle may have it.
-func (e *Engine) release(ctx context.Context, ref Ref, bundle string) error {
-	body, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"labels":      map[string]any{fleet.DeploymentLabel: nil},
-		"annotations": map[string]any{fleet.BundleAnnotation: nil, HeldAnnotation: bundle},
-	}})
-	if err != nil {
-		return err
-	}
-	if err := e.client.edit(ctx, ref, types.MergePatchType, body); err != nil {
-		return fmt.Errorf("keep it: %w", err)
-	}
-	return nil
 }

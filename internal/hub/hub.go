@@ -38,6 +38,7 @@ import (
 	"github.com/flotilla-sh/flotilla/internal/hub/lean"
 	"github.com/flotilla-sh/flotilla/internal/hub/noeffect"
 	"github.com/flotilla-sh/flotilla/internal/hub/summary"
+	"github.com/flotilla-sh/flotilla/internal/names"
 	"github.com/flotilla-sh/flotilla/internal/pipeline"
 	"github.com/flotilla-sh/flotilla/internal/render"
 	"github.com/flotilla-sh/flotilla/internal/source/git"
@@ -169,7 +170,7 @@ func wire(ctx context.Context, mgr manager.Manager, w wiring) error {
 		(&pack.Controller{Client: c, Live: w.live, Git: clones, Store: store, Key: w.key, Events: events, Clock: now}).Setup(mgr),
 		(&deploy.Controller{Client: c, Live: w.live, Stages: stages, Store: store,
 			Capabilities: capabilities.NewReader(c), Events: events, Clock: now}).Setup(ctx, mgr),
-		(&register.Controller{Client: c, Live: w.live, Store: store, Clock: now}).Setup(mgr),
+		(&register.Controller{Client: c, Live: w.live, Store: store, Hub: names.Hub(w.key), Clock: now}).Setup(mgr),
 		(&lease.Controller{Contact: w.guard, Client: c, Events: events, Clock: now}).Setup(mgr),
 		(&summary.Controller{Client: c, Clock: now}).Setup(mgr),
 		noeffect.Setup(mgr, now),

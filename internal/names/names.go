@@ -108,6 +108,12 @@ func DeploymentLabel(bundleNamespace, bundleName string) string {
 	return digest.Of([]byte(bundleNamespace), []byte(bundleName))[:16]
 }
 
+// Hub returns the identity of the hub with this key. It moves with the key when
+// a hub is restored on another cluster, and does not tell the key.
+func Hub(key []byte) string {
+	return digest.Of([]byte("hub identity"), key)[:16]
+}
+
 // FieldManager returns the field manager that applies the objects of a bundle.
 // It is readable, since people meet it in managedFields; names too long for a
 // field manager end in a hash behind a tilde, which no object name contains.

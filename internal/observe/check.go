@@ -53,7 +53,7 @@ func (c *Checker) Drift(ctx context.Context, desired *unstructured.Unstructured,
 		return Finding{}, err
 	}
 	finding := found(ref, live, w)
-	if other := live.GetAnnotations()[fleet.BundleAnnotation]; other != "" && other != w.Owner.Bundle {
+	if apply.OwnedByAnother(live, w.Owner) {
 		finding.Drift = modified(ref)
 		finding.Drift.Create, finding.Drift.Exist = true, true
 		return finding, nil

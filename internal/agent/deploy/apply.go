@@ -16,6 +16,9 @@ import (
 // stored before, so that the next start finishes it.
 func (c *Controller) deploy(ctx context.Context, j job) error {
 	next := j.next()
+	if j.desired != nil {
+		next.Hub = c.hubIdentity(ctx, next.Hub)
+	}
 	objects, err := c.fetch(ctx, j, next)
 	if err != nil {
 		return err
@@ -25,10 +28,20 @@ func (c *Controller) deploy(ctx context.Context, j job) error {
 	if err != nil {
 		return err
 	}
+	leaving := refsOf(plan.Leaving())
+	if len(leaving) > 0 && c.settles(j) {
+		return nil
+	}
 	next.Inventory = plan.Intent()
 	if err := c.save(ctx, j.name, next); err != nil {
 		return err
 	}
+	handed, err := c.handOver(ctx, j.name, next.Owner(), leaving)
+	if err != nil {
+		return err
+	}
+	plan.Without(handed.free)
+	plan.Undecided(handed.undecided)
 	return c.run(ctx, j.name, next, plan)
 }
 
@@ -56,7 +69,7 @@ func (c *Controller) run(ctx context.Context, name string, next *state.Record, p
 	result, failed := c.engine.Apply(ctx, plan)
 	done := *next
 	done.Inventory = result.Inventory
-	done.Held = heldAfter(next.Held, result)
+	done.Held, done.Asked = heldAfter(next.Held, result), apply.Asked(result.Failures)
 	if failed == nil && len(result.Failures) == 0 {
 		done.Applied = next.DeploymentID
 	}
@@ -73,6 +86,8 @@ func (c *Controller) run(ctx context.Context, name string, next *state.Record, p
 	if failed == nil {
 		failed = c.save(ctx, name, &done)
 	}
+	c.unhold(name, done.Inventory)
+	c.freed(name, result.Failures)
 	c.tellKinds(result)
 	c.observer.Applied(ctx, owner, done.Inventory, written(result))
 	return failed
@@ -122,10 +137,13 @@ func (c *Controller) deployment(r *state.Record, objects []*unstructured.Unstruc
 			Namespace: o.TargetNamespace, DefaultNamespace: o.DefaultNamespace,
 			CreateNamespace: o.CreateNamespace == nil || *o.CreateNamespace,
 			DeleteCRDs:      o.DeleteCRDResources, DeleteNamespaces: o.DeleteNamespace,
-			KeepAll: o.KeepResources,
-			Reapply: reapply,
+			AgentNamespace: c.namespace,
+			KeepAll:        o.KeepResources,
+			Reapply:        reapply,
 		},
-		Live: func(ref apply.Ref) apply.Live { return c.observer.Live(owner.Label, ref) },
+		Live:      func(ref apply.Ref) apply.Live { return c.observer.Live(owner.Label, ref) },
+		Abandoned: c.abandoned,
+		Tenant:    func(namespace string) string { return c.tenant(r.Name, namespace) },
 	}
 	if o.Helm != nil {
 		d.Options.TakeOwnership, d.Options.Recreate = o.Helm.TakeOwnership, o.Helm.Force

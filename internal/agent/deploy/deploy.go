@@ -33,6 +33,8 @@ const (
 type Hub interface {
 	Get(ctx context.Context, name string) (*fleet.BundleDeployment, error)
 	PatchStatus(ctx context.Context, name string, patch []byte) (resourceVersion string, err error)
+	// Identity tells the hub from others; empty where it has not said.
+	Identity(ctx context.Context) (string, error)
 	Content() content.Getter
 }
 
@@ -58,6 +60,9 @@ type Controller struct {
 	queue    workqueue.TypedDelayingInterface[string]
 	// changed is called when the kinds of the cluster may have changed.
 	changed func()
+	// namespace is the agent's own.
+	namespace string
+	settle    time.Duration
 
 	mu     sync.Mutex
 	listed bool
@@ -74,12 +79,18 @@ type Options struct {
 	Clock    clock.Clock
 	// KindsChanged is called after custom resource definitions were applied.
 	KindsChanged func()
+	// Namespace is the agent's own, which it never deletes.
+	Namespace string
+	// Settle is how long what leaves a bundle stays, so that another bundle
+	// can ask for it: what moves arrives in two deployments, in any order.
+	Settle time.Duration
 }
 
 // New returns a controller that knows no deployment yet.
 func New(o Options) *Controller {
 	return &Controller{
 		hub: o.Hub, store: o.Store, engine: o.Engine, observer: o.Observer, clock: o.Clock, changed: o.KindsChanged,
+		namespace: o.Namespace, settle: o.Settle,
 		queue: workqueue.NewTypedDelayingQueue[string](),
 		jobs:  map[string]*job{}, labels: map[string]string{},
 	}
@@ -90,7 +101,7 @@ func (c *Controller) Restore(ctx context.Context, records []*state.Record) {
 	for _, r := range records {
 		owner := r.Owner()
 		c.update(r.Name, func(j *job) {
-			j.record, j.trackedSince = r, c.clock.Now()
+			j.record, j.trackedSince, j.arrived = r, c.clock.Now(), c.clock.Now()
 			c.labels[owner.Label] = r.Name
 		})
 		c.observer.Applied(ctx, owner, r.Inventory, nil)
@@ -127,7 +138,12 @@ func (c *Controller) work(ctx context.Context) {
 // Received takes in a deployment from the hub.
 func (c *Controller) Received(bd *fleet.BundleDeployment) {
 	news := false
-	c.update(bd.Name, func(j *job) { news = j.receive(bd) })
+	c.update(bd.Name, func(j *job) {
+		if j.desired == nil || j.desired.UID != bd.UID || j.desired.Generation != bd.Generation {
+			j.arrived = c.clock.Now()
+		}
+		news = j.receive(bd)
+	})
 	if news {
 		c.queue.Add(bd.Name)
 	}

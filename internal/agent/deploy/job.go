@@ -43,6 +43,11 @@ type job struct {
 	// unreported counts the reports that failed since.
 	unreported int
 
+	// arrived is when the hub's last word was received, or the agent started.
+	arrived time.Time
+	// settling is what is put off for a moment because objects leave with it.
+	settling settling
+
 	// trackedSince is when the objects were last given to the observer.
 	trackedSince time.Time
 
@@ -136,6 +141,7 @@ func (j *job) facts(listed bool, blocked []string, now time.Time) Facts {
 	if j.trouble.id == j.wantedID() {
 		f.RetryIn = max(0, j.trouble.until.Sub(now))
 	}
+	f.Settling = j.settling.left(j.wantedID(), now)
 	if r := j.record; r != nil {
 		f.Removing = r.Removing
 		f.Finished = j.finished()

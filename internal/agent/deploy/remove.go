@@ -23,7 +23,14 @@ func (c *Controller) remove(ctx context.Context, j job) error {
 		next.Options = j.desired.Spec.Options
 	}
 	c.observer.Begin(next.Owner())
-	result, err := c.engine.Remove(ctx, c.deployment(&next, nil, false))
+	handed, err := c.handOver(ctx, j.name, next.Owner(), refsOf(next.Inventory))
+	if err != nil {
+		return err
+	}
+	next.Inventory = next.Inventory.Without(handed.free)
+	d := c.deployment(&next, nil, false)
+	d.Undecided = handed.undecided
+	result, err := c.engine.Remove(ctx, d)
 	if err != nil {
 		return err
 	}
@@ -47,6 +54,9 @@ func (c *Controller) remove(ctx context.Context, j job) error {
 
 // confirm reads the deployment anew and notes that its mark is still there.
 func (c *Controller) confirm(ctx context.Context, j job) error {
+	if c.settles(j) {
+		return nil
+	}
 	live, err := c.hub.Get(ctx, j.name)
 	if apierrors.IsNotFound(err) {
 		c.Vanished(j.name)
@@ -63,6 +73,7 @@ func (c *Controller) confirm(ctx context.Context, j job) error {
 	// Nothing counts as applied from here on: a mark that is withdrawn half-way
 	// makes everything be applied again.
 	next.Removing, next.Applied = true, ""
+	next.Inventory = next.Inventory.WithNamespaces(c.removalOptions(live))
 	return c.save(ctx, j.name, &next)
 }
 

@@ -30,6 +30,9 @@ type Facts struct {
 	// Blocked are the dependencies that are not in an accepted state.
 	Blocked []string
 
+	// Settling is how long objects that leave the deployment stay at least.
+	Settling time.Duration
+
 	// Finished is true where what is wanted is what was applied.
 	Finished bool
 	// Noted is true where the record says what the hub says.
@@ -56,6 +59,7 @@ const (
 	Refused    Situation = "Refused"
 	Held       Situation = "Held"
 	Blocked    Situation = "WaitingForDependencies"
+	Settling   Situation = "Settling"
 	BackingOff Situation = "BackingOff"
 	Outdated   Situation = "Outdated"
 	Drifted    Situation = "Drifted"
@@ -156,10 +160,14 @@ func correction(f Facts, otherwise Decision) Decision {
 	return orWait(f, Decision{Situation: Drifted, Action: Correct})
 }
 
-// orWait puts an action off that has failed a moment ago.
+// orWait puts an action off that has failed a moment ago, or that objects leave
+// with which another deployment may ask for.
 func orWait(f Facts, d Decision) Decision {
-	if f.RetryIn > 0 {
+	switch {
+	case f.RetryIn > 0:
 		return Decision{Situation: BackingOff, After: f.RetryIn}
+	case f.Settling > 0 && d.Action != Correct:
+		return Decision{Situation: Settling, After: f.Settling, Message: "objects leave this bundle; another one may take them over"}
 	}
 	return d
 }

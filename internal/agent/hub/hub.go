@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -33,6 +34,10 @@ type Client struct {
 	core      *typedcorev1.CoreV1Client
 	codec     runtime.ParameterCodec
 	namespace string
+
+	mu sync.Mutex
+	// lease is what the agent's Lease says of its Cluster and its hub.
+	lease *metav1.PartialObjectMetadata
 }
 
 // NewClient returns a client for the cluster namespace of the hub.
@@ -100,24 +105,54 @@ func (c *Client) PatchCapabilities(ctx context.Context, patch []byte) error {
 // Cluster returns the namespace and name of the agent's Cluster, which stand
 // on its Lease.
 func (c *Client) Cluster(ctx context.Context) (types.NamespacedName, error) {
-	raw, err := c.rest.Get().AbsPath("/apis/coordination.k8s.io/v1/namespaces", c.namespace, "leases", fleet.AgentName).
-		SetHeader("Accept", metadataOnly).Do(ctx).Raw()
+	lease, err := c.readLease(ctx)
 	if err != nil {
 		return types.NamespacedName{}, err
 	}
-	var lease metav1.PartialObjectMetadata
-	if err := json.Unmarshal(raw, &lease); err != nil {
-		return types.NamespacedName{}, fmt.Errorf("the hub's answer is no object: %w", err)
-	}
 	name := types.NamespacedName{
-		Namespace: marked(&lease, fleet.ClusterNamespaceLabel),
-		Name:      marked(&lease, fleet.ClusterLabel),
+		Namespace: marked(lease, fleet.ClusterNamespaceLabel),
+		Name:      marked(lease, fleet.ClusterLabel),
 	}
 	if name.Name == "" || name.Namespace == "" {
 		return name, fmt.Errorf("the Lease %s/%s on the hub has no label %s: it was not made by the hub's registration",
 			c.namespace, fleet.AgentName, fleet.ClusterLabel)
 	}
 	return name, nil
+}
+
+// Identity returns the identity of the hub, which stands on the agent's Lease;
+// a hub that has none yet returns nothing.
+func (c *Client) Identity(ctx context.Context) (string, error) {
+	lease, err := c.readLease(ctx)
+	if apierrors.IsNotFound(err) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("ask the hub who it is: %w", err)
+	}
+	return lease.Annotations[fleet.HubAnnotation], nil
+}
+
+// readLease reads the metadata of the agent's Lease once.
+func (c *Client) readLease(ctx context.Context) (*metav1.PartialObjectMetadata, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.lease != nil {
+		return c.lease, nil
+	}
+	raw, err := c.rest.Get().AbsPath("/apis/coordination.k8s.io/v1/namespaces", c.namespace, "leases", fleet.AgentName).
+		SetHeader("Accept", metadataOnly).Do(ctx).Raw()
+	if err != nil {
+		return nil, err
+	}
+	lease := &metav1.PartialObjectMetadata{}
+	if err := json.Unmarshal(raw, lease); err != nil {
+		return nil, fmt.Errorf("the hub's answer is no object: %w", err)
+	}
+	if marked(lease, fleet.ClusterLabel) != "" {
+		c.lease = lease
+	}
+	return lease, nil
 }
 
 // marked reads an annotation, or the label of that name, which has no room for

@@ -27,6 +27,8 @@ type Record struct {
 	// Bundle and BundleNamespace name its bundle.
 	Bundle          string `json:"bundle"`
 	BundleNamespace string `json:"bundleNamespace"`
+	// Hub is the identity of the hub with which its objects were marked.
+	Hub string `json:"hub,omitempty"`
 	// DeploymentID is what was wanted last: once it differs from Applied, an
 	// apply has begun and is not finished.
 	DeploymentID string `json:"deploymentID"`
@@ -41,6 +43,8 @@ type Record struct {
 	Inventory apply.Inventory `json:"inventory,omitempty"`
 	// Held left the bundle and were kept.
 	Held []apply.Ref `json:"held,omitempty"`
+	// Asked are the objects that it wants and that another bundle has.
+	Asked []apply.Ref `json:"asked,omitempty"`
 	// Removing is true once a removal mark was confirmed.
 	Removing bool `json:"removing,omitempty"`
 }
@@ -49,6 +53,7 @@ type Record struct {
 func (r *Record) Owner() apply.Owner {
 	return apply.Owner{
 		Bundle:  r.BundleNamespace + "/" + r.Bundle,
+		Hub:     r.Hub,
 		Label:   names.DeploymentLabel(r.BundleNamespace, r.Bundle),
 		Manager: names.FieldManager(r.BundleNamespace, r.Bundle),
 	}

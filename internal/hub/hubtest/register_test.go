@@ -22,6 +22,7 @@ type registration struct {
 	counter *counter
 	cluster *fleet.Cluster
 	space   string
+	hub     string
 }
 
 func newRegistration(t *testing.T) *registration {
@@ -37,7 +38,7 @@ func newRegistration(t *testing.T) *registration {
 func (r *registration) reconcile() int32 {
 	r.Helper()
 	before := r.counter.writes.Load()
-	c := &register.Controller{Client: r.counter, Live: r.client, Store: content.NewStore(r.client), Clock: r.clock}
+	c := &register.Controller{Client: r.counter, Live: r.client, Store: content.NewStore(r.client), Hub: r.hub, Clock: r.clock}
 	_, err := c.Reconcile(r.ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(r.cluster)})
 	r.must(err)
 	r.exists(r.cluster)
@@ -133,5 +134,22 @@ func TestDeletedClusterGoesWithItsNamespace(t *testing.T) {
 	}
 	if r.exists(deployment) && len(deployment.Finalizers) > 0 {
 		t.Errorf("its deployment waits for an agent: %v", deployment.Finalizers)
+	}
+}
+
+func TestRegisteredAgentIsToldWhichHubItServes(t *testing.T) {
+	r := newRegistration(t)
+	r.hub = "one"
+	r.reconcile()
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: r.space, Name: fleet.AgentName}}
+	for _, hub := range []string{"one", "two"} {
+		r.hub = hub
+		r.reconcile()
+		if !r.exists(lease) || lease.Annotations[fleet.HubAnnotation] != hub || lease.Annotations[fleet.ClusterLabel] != "prod" {
+			t.Errorf("the Lease says %v, want hub %s", lease.Annotations, hub)
+		}
+	}
+	if n := r.reconcile(); n != 0 {
+		t.Errorf("%d writes although nothing changed", n)
 	}
 }

@@ -1,6 +1,8 @@
 package register
 
 import (
+	"maps"
+
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -12,8 +14,8 @@ import (
 )
 
 // belongings are the objects that a cluster has on the hub, in the order in
-// which they are made.
-func belongings(cluster *fleet.Cluster, namespace string) []client.Object {
+// which they are made. The Lease tells the agent which hub it serves.
+func belongings(cluster *fleet.Cluster, namespace, hub string) []client.Object {
 	// As labels for selectors, and as annotations because the names may be
 	// longer than a label's value.
 	origin := map[string]string{
@@ -23,6 +25,9 @@ func belongings(cluster *fleet.Cluster, namespace string) []client.Object {
 	meta := func(name string) metav1.ObjectMeta {
 		return metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labelsOf(origin), Annotations: origin}
 	}
+	lease := &coordinationv1.Lease{ObjectMeta: meta(fleet.AgentName)}
+	lease.Annotations = maps.Clone(origin)
+	lease.Annotations[fleet.HubAnnotation] = hub
 	space := meta("")
 	space.Namespace, space.Name = "", namespace
 	agent := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: fleet.AgentName}
@@ -41,7 +46,7 @@ func belongings(cluster *fleet.Cluster, namespace string) []client.Object {
 			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: self},
 			Subjects:   []rbacv1.Subject{agent},
 		},
-		&coordinationv1.Lease{ObjectMeta: meta(fleet.AgentName)},
+		lease,
 		&corev1.ConfigMap{ObjectMeta: meta(fleet.CapabilitiesName)},
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/clock"
@@ -35,6 +36,9 @@ type Controller struct {
 	Live client.Reader
 	// Store forgets what it knows of a namespace that has to be made anew.
 	Store *content.Store
+	// Hub is the identity of this hub, by which clusters tell its bundles from
+	// those of another hub.
+	Hub   string
 	Clock clock.PassiveClock
 }
 
@@ -89,16 +93,32 @@ func (c *Controller) register(ctx context.Context, cluster *fleet.Cluster) error
 	}
 	if stays && cluster.Status.Namespace == namespace && fleet.IsConditionTrue(cluster.Status.Conditions, fleet.ConditionProcessed) {
 		// All was made before; a restarted hub writes nothing.
-		return nil
+		return c.introduce(ctx, namespace)
 	}
 	if !stays {
 		c.Store.ForgetNamespace(namespace)
 	}
-	if err := c.ensure(ctx, belongings(cluster, namespace), stays); err != nil {
+	if err := c.ensure(ctx, belongings(cluster, namespace, c.Hub), stays); err != nil {
 		return err
 	}
 	cluster.Status.Namespace = namespace
-	return nil
+	return c.introduce(ctx, namespace)
+}
+
+// introduce writes who this hub is on an agent's Lease that says something
+// else: it is older, or the hub's key was lost.
+func (c *Controller) introduce(ctx context.Context, namespace string) error {
+	lease := &coordinationv1.Lease{}
+	err := c.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: fleet.AgentName}, lease)
+	if err != nil || lease.Annotations[fleet.HubAnnotation] == c.Hub {
+		return client.IgnoreNotFound(err)
+	}
+	base := lease.DeepCopy()
+	if lease.Annotations == nil {
+		lease.Annotations = map[string]string{}
+	}
+	lease.Annotations[fleet.HubAnnotation] = c.Hub
+	return client.IgnoreNotFound(c.Client.Patch(ctx, lease, client.MergeFrom(base)))
 }
 
 // ensure creates what is missing. What is there is left as it is: the agent

@@ -52,6 +52,9 @@ const (
 	DeploymentLabel = "flotilla.sh/deployment"
 	// BundleAnnotation is the namespace/name of the bundle of an object.
 	BundleAnnotation = "flotilla.sh/bundle"
+	// HubAnnotation is the identity of the hub that an object's bundle is on;
+	// on an agent's Lease, of the hub that the agent serves.
+	HubAnnotation = "flotilla.sh/hub"
 	// ObjectSetHashLabel is Rancher Fleet's label of the objects of a bundle.
 	ObjectSetHashLabel = "objectset.rio.cattle.io/hash"
 	// ObjectSetIDAnnotation is Rancher Fleet's name of an object's bundle.
