@@ -127,7 +127,7 @@ func TestAgentsHaveAPriorityLevel(t *testing.T) {
 		"an agent lists":              {w.namespace, fleet.AgentName, get(own + "bundledeployments"), agents},
 		"an agent reports":            {w.namespace, fleet.AgentName, patch(own + "bundledeployments/x/status"), agents},
 		"an agent tells of a cluster": {w.namespace, fleet.AgentName, patch(own + "clusters/x/status"), agents},
-		"an agent fetches":            {w.namespace, fleet.AgentName, get(fleetPath + "contents/x"), agents},
+		"an agent fetches":            {w.namespace, fleet.AgentName, get("/api/v1/namespaces/" + fleet.ContentNamespace + "/configmaps/x"), agents},
 		"an agent's heartbeat":        {w.namespace, fleet.AgentName, patch(lease), agents},
 		"another's leader election":   {"other", "controller", update(lease), low},
 		"another controller":          {"other", "controller", get("/api/v1/namespaces/other/pods"), low},

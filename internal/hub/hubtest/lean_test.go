@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -77,4 +78,10 @@ func TestLeanWrites(t *testing.T) {
 		t.Errorf("a report brings back %d managed fields", len(there.ManagedFields))
 	}
 	w.must(c.Delete(w.ctx, made))
+	large := &corev1.ConfigMap{ObjectMeta: w.meta("large"), BinaryData: map[string][]byte{"a": []byte(id)}}
+	w.must(c.Create(w.ctx, large))
+	lean("create of a built-in kind")
+	if got := (&corev1.ConfigMap{ObjectMeta: w.meta("large")}); !w.exists(got) || string(got.BinaryData["a"]) != id {
+		t.Errorf("stored is %v", got.BinaryData)
+	}
 }
