@@ -22,18 +22,29 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/flotilla-sh/flotilla/internal/agent"
+	"github.com/flotilla-sh/flotilla/internal/render/worker"
 )
 
 // systemNamespace is where agents run unless told otherwise.
 const systemNamespace = "cattle-fleet-system"
 
+// renderIdle is how long the process that renders stays when it has nothing to
+// do: its memory is worth more than its start.
+const renderIdle = 30 * time.Second
+
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == worker.Command {
+		exit(worker.Main(os.Stdin, os.Stdout))
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := command().ExecuteContext(ctx); err != nil {
+	exit(command().ExecuteContext(ctx))
+}
+
+func exit(err error) {
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "flotilla-agent:", err)
-		stop()
-		os.Exit(1) //nolint:gocritic // stop was called
+		os.Exit(1)
 	}
 }
 
@@ -43,6 +54,8 @@ type flags struct {
 	namespace                 string
 	heartbeat, settle         time.Duration
 	metricsAddress            string
+	renderDeadline            time.Duration
+	renderMemory              int64
 	logLevel                  string
 }
 
@@ -61,6 +74,8 @@ func command() *cobra.Command {
 	cmd.Flags().StringVar(&f.namespace, "namespace", systemNamespace, "namespace on the agent's own cluster where it keeps its state")
 	cmd.Flags().DurationVar(&f.heartbeat, "heartbeat", time.Minute, "time between two heartbeats to the hub")
 	cmd.Flags().DurationVar(&f.settle, "settle", 3*time.Second, "how long what leaves a bundle stays at least, so that another bundle can take it over")
+	cmd.Flags().DurationVar(&f.renderDeadline, "render-deadline", time.Minute, "how long one render of what only this cluster can render may take")
+	cmd.Flags().Int64Var(&f.renderMemory, "render-memory", 384<<20, "how many bytes such a render may use")
 	cmd.Flags().StringVar(&f.metricsAddress, "metrics-bind-address", "", "address to serve metrics and health on; empty means none")
 	cmd.Flags().StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
 	cobra.CheckErr(cmd.MarkFlagRequired("hub-kubeconfig"))
@@ -78,6 +93,15 @@ func run(ctx context.Context, f flags) error {
 	if err != nil {
 		return err
 	}
+	executable, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find this program, which renders in processes of its own: %w", err)
+	}
+	pool := worker.NewPool(worker.Options{
+		Executable: executable, Size: 1, MemoryLimit: f.renderMemory, Deadline: f.renderDeadline, Idle: renderIdle,
+	})
+	defer pool.Close()
+	options.Renderer = pool
 	if f.metricsAddress != "" {
 		go serve(ctx, f.metricsAddress)
 	}

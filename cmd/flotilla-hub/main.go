@@ -23,6 +23,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/flotilla-sh/flotilla/internal/hub"
+	"github.com/flotilla-sh/flotilla/internal/pipeline"
 	"github.com/flotilla-sh/flotilla/internal/render/worker"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
@@ -49,7 +50,7 @@ type flags struct {
 	kubeconfig, namespace, cacheDir, metrics, level string
 	renderDeadline                                  time.Duration
 	renderMemory                                    int64
-	renderers                                       int
+	renderers, maxRenders                           int
 }
 
 func parse(args []string) (flags, error) {
@@ -63,6 +64,7 @@ func parse(args []string) (flags, error) {
 	set.DurationVar(&f.renderDeadline, "render-deadline", time.Minute, "how long one render may take before it is ended")
 	set.Int64Var(&f.renderMemory, "render-memory", 1<<30, "how many bytes one render may use")
 	set.IntVar(&f.renderers, "renderers", 0, "how many renders may run at once (default: one for each CPU)")
+	set.IntVar(&f.maxRenders, "max-renders", pipeline.DefaultMaxRenders, "how many different renders of one bundle the hub makes before its clusters make them")
 	set.Usage = func() {
 		fmt.Fprintln(set.Output(), "flotilla-hub runs the controllers of the management cluster.\n\nExample:\n  flotilla-hub --kubeconfig ~/.kube/hub\n\nFlags:")
 		set.PrintDefaults()
@@ -100,7 +102,7 @@ func run(ctx context.Context, args []string) error {
 	defer pool.Close()
 	return hub.Run(ctx, hub.Options{
 		Config: config, Namespace: f.namespace, CacheDir: f.cacheDir, Identity: identity,
-		Renderer: pool, MetricsAddress: f.metrics,
+		Renderer: pool, MaxRenders: f.maxRenders, MetricsAddress: f.metrics,
 	})
 }
 

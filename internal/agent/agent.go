@@ -23,10 +23,12 @@ import (
 	"github.com/flotilla-sh/flotilla/internal/agent/drift"
 	"github.com/flotilla-sh/flotilla/internal/agent/heartbeat"
 	"github.com/flotilla-sh/flotilla/internal/agent/hub"
+	"github.com/flotilla-sh/flotilla/internal/agent/render"
 	"github.com/flotilla-sh/flotilla/internal/agent/report"
 	"github.com/flotilla-sh/flotilla/internal/agent/state"
 	"github.com/flotilla-sh/flotilla/internal/apply"
 	"github.com/flotilla-sh/flotilla/internal/observe"
+	engine "github.com/flotilla-sh/flotilla/internal/render"
 )
 
 const (
@@ -49,7 +51,9 @@ type Options struct {
 	Settle time.Duration
 	// Heartbeat is the time between two heartbeats.
 	Heartbeat time.Duration
-	Clock     clock.Clock
+	// Renderer renders what the hub leaves to the cluster.
+	Renderer engine.Renderer
+	Clock    clock.Clock
 }
 
 // Run works until ctx ends. It starts without the hub where it must; its own
@@ -135,6 +139,7 @@ func (a *agent) assemble(client *apply.Client, found *discovery.DiscoveryClient)
 	a.deploy = deploy.New(deploy.Options{
 		Hub: a.hub, Store: a.store, Engine: apply.NewEngine(client), Observer: watching, Clock: o.Clock,
 		KindsChanged: func() { a.report.Wake() }, Namespace: o.Namespace, Settle: o.Settle,
+		Renderer: &render.Renderer{Engine: o.Renderer, Version: found},
 	})
 	watching.deployments = a.deploy
 	a.report = report.New(report.Options{

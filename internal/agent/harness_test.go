@@ -186,7 +186,7 @@ func (w *world) start() *world {
 		done <- agent.Run(ctx, agent.Options{
 			Spoke: spoke, Hub: hub,
 			HubNamespace: w.namespace, Namespace: w.state, Identity: "test",
-			Heartbeat: time.Minute, Settle: w.settle, Clock: clock.RealClock{},
+			Heartbeat: time.Minute, Settle: w.settle, Renderer: render.New(), Clock: clock.RealClock{},
 		})
 	}()
 	var once sync.Once

@@ -29,6 +29,9 @@ type Options struct {
 	TakeOwnership bool
 	// Recreate replaces objects whose change the API server does not allow.
 	Recreate bool
+	// Secret is true where any value of the objects may be a secret one, so
+	// that no message may repeat it.
+	Secret bool
 	// Reapply applies unchanged objects too.
 	Reapply bool
 	// DeleteCRDs and DeleteNamespaces let these go when the bundle is removed;

@@ -32,6 +32,9 @@ type Engine struct {
 // NewEngine returns an engine that works through c.
 func NewEngine(c *Client) *Engine { return &Engine{client: c} }
 
+// Client returns the client that the engine works through.
+func (e *Engine) Client() *Client { return e.client }
+
 // Apply does what p says: custom resource definitions and namespaces first, and
 // the rest when those are established. What left the bundle is pruned once
 // everything else is as wanted. The error says that the cluster could not be

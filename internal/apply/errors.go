@@ -59,17 +59,17 @@ func isObjectError(err error) bool {
 	return fault.KindOf(err) != fault.Transient
 }
 
-// rejected gives a server's refusal its kind. What the server answers about a
-// Secret may quote its values, so only the fields are named.
-func rejected(ref Ref, err error) error {
+// rejected gives a server's refusal its kind. What the server answers about an
+// object with secret values may quote them, so only the fields are named.
+func rejected(it item, err error) error {
 	status, ok := errors.AsType[*apierrors.StatusError](err)
 	if !ok {
 		return err
 	}
 	refusal := IsRefusal(err)
-	if ref.Kind == "Secret" && ref.Group == "" {
-		err = fmt.Errorf("the API server refused the Secret%s%s; its words may quote secret values and are not repeated",
-			reasonText(err), causeFields(status))
+	if it.secret {
+		err = fmt.Errorf("the API server refused the %s%s%s; its words may quote secret values and are not repeated",
+			it.ref.Kind, reasonText(err), causeFields(status))
 	}
 	if !refusal {
 		return err

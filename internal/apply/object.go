@@ -180,7 +180,7 @@ func (r *run) helped(ctx context.Context, it item, g guard, err error) (guard, e
 	if g.uid != "" && r.plan.deployment.Options.Recreate && ssaerrors.IsImmutableError(err) && !Holds(it.ref) {
 		return guard{}, r.replace(ctx, it, g)
 	}
-	return g, rejected(it.ref, err)
+	return g, rejected(it, err)
 }
 
 // replace deletes an object that cannot be changed in place, and waits until

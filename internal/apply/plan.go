@@ -34,6 +34,8 @@ type item struct {
 	ref    Ref
 	digest string
 	health bool
+	// secret is true where messages must not repeat its values.
+	secret bool
 }
 
 // Plan gives each object its namespace and the marks of its owner, and sorts
@@ -59,6 +61,7 @@ func (e *Engine) Plan(ctx context.Context, d Deployment) (*Plan, error) {
 			continue
 		}
 		seen[it.ref.Identity()] = true
+		it.secret = d.Options.Secret || ssautil.IsSecret(obj)
 		p.items = append(p.items, it)
 	}
 	p.sort()

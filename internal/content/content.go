@@ -64,6 +64,7 @@ type payload struct {
 	Version int               `json:"v"`
 	Objects []json.RawMessage `json:"objects,omitempty"`
 	Files   []filePart        `json:"files,omitempty"`
+	Request json.RawMessage   `json:"request,omitempty"`
 	Chunks  []Ref             `json:"chunks,omitempty"`
 }
 
@@ -96,8 +97,8 @@ func (k Key) blob(p payload, secret bool) (Blob, error) {
 	return Blob{Ref: ref, Data: data, Chunks: p.Chunks}, nil
 }
 
-// public returns the reference that may stand in a root.
-func (r Ref) public() Ref {
+// Public returns the reference that may stand in a root.
+func (r Ref) Public() Ref {
 	if r.Secret {
 		r.Digest = ""
 	}

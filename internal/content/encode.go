@@ -63,6 +63,11 @@ func EncodeObjects(key Key, objects []render.Object) (Encoded, error) {
 // EncodeFiles packs the files of a bundle's source. All of it is secret: a
 // repository may hold Secrets as plain manifests, and only the hub reads it.
 func EncodeFiles(key Key, files []source.File) (Encoded, error) {
+	return encodeChunks(key, fileItems(files), true)
+}
+
+// fileItems returns the parts of files, sorted.
+func fileItems(files []source.File) []item {
 	var items []item
 	for _, f := range files {
 		for part := 0; part == 0 || part*filePartLimit < len(f.Data); part++ {
@@ -71,26 +76,41 @@ func EncodeFiles(key Key, files []source.File) (Encoded, error) {
 		}
 	}
 	sort.SliceStable(items, func(i, j int) bool { return items[i].id < items[j].id })
-	return encodeChunks(key, items, true)
+	return items
 }
 
 func encodeChunks(key Key, items []item, secretRoot bool) (Encoded, error) {
-	var enc Encoded
-	var refs []Ref
+	chunks, err := encodeItems(key, items)
+	if err != nil {
+		return Encoded{}, err
+	}
+	return withRoot(key, chunks, secretRoot)
+}
+
+// encodeItems packs sorted items into chunks.
+func encodeItems(key Key, items []item) ([]Blob, error) {
+	var chunks []Blob
 	for _, group := range groups(items) {
 		blob, err := key.blob(payloadOf(group), group[0].secret)
 		if err != nil {
-			return Encoded{}, err
+			return nil, err
 		}
 		if len(blob.Data) > maxBlob {
-			return Encoded{}, tooLarge(group, len(blob.Data))
+			return nil, tooLarge(group, len(blob.Data))
 		}
-		enc.Chunks = append(enc.Chunks, blob)
-		refs = append(refs, blob.public())
+		chunks = append(chunks, blob)
 	}
-	root, err := key.blob(payload{Chunks: refs}, secretRoot)
-	enc.Root = root
-	return enc, err
+	return chunks, nil
+}
+
+// withRoot adds the root that lists chunks.
+func withRoot(key Key, chunks []Blob, secret bool) (Encoded, error) {
+	refs := make([]Ref, 0, len(chunks))
+	for _, chunk := range chunks {
+		refs = append(refs, chunk.Public())
+	}
+	root, err := key.blob(payload{Chunks: refs}, secret)
+	return Encoded{Root: root, Chunks: chunks}, err
 }
 
 // groups cuts sorted items into chunks. A boundary depends on the identity of

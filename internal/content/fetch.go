@@ -25,10 +25,16 @@ type Manifest struct {
 // FetchObjects reads and verifies the manifest under root.
 func FetchObjects(ctx context.Context, from Getter, root Ref) (Manifest, error) {
 	var m Manifest
+	source := false
 	err := walk(ctx, from, root, func(ref Ref, p payload) {
 		m.Refs = append(m.Refs, ref)
 		m.Objects = append(m.Objects, p.Objects...)
+		source = source || len(p.Files) > 0 || p.Request != nil
 	})
+	if err == nil && source {
+		// Taken for a manifest it would be an empty one, and all would be pruned.
+		return Manifest{}, fmt.Errorf("content %s is a source that is to be rendered, not a manifest: upgrade the CRDs and the agent", root.Name)
+	}
 	return m, err
 }
 

@@ -226,6 +226,7 @@ func helmForAgent(h *fleet.HelmOptions) *fleet.HelmOptions {
 		Atomic:         h.Atomic,
 		TimeoutSeconds: h.TimeoutSeconds,
 		WaitForJobs:    h.WaitForJobs,
+		ValuesFrom:     h.ValuesFrom,
 	}
 	if reflect.DeepEqual(lean, fleet.HelmOptions{}) {
 		return nil

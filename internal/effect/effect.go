@@ -85,12 +85,6 @@ func Holds(o *fleet.BundleDeploymentOptions) string {
 	if o.AllowedTargetNamespaceSelector != nil {
 		why = append(why, "allowedTargetNamespaceSelector restricts the namespaces, and is not enforced yet")
 	}
-	if o.Render == fleet.RenderAgent {
-		why = append(why, "render: agent asks the agent to render, which is not built yet")
-	}
-	if h := o.Helm; h != nil && len(h.ValuesFrom) > 0 {
-		why = append(why, "helm.valuesFrom is read on the cluster, and rendering on the agent is not built yet")
-	}
 	if h := o.Helm; h != nil && (h.Repo != "" || strings.Contains(h.Chart, "://")) {
 		why = append(why, "helm.repo and chart URLs are not fetched yet: put the chart into the directory")
 	}

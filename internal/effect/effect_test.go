@@ -122,13 +122,11 @@ func TestHolds(t *testing.T) {
 		"chart in the files": {options: helm(fleet.HelmOptions{Chart: "./chart", Version: "1", ReleaseName: "x"})},
 		"service account":    {fleet.BundleDeploymentOptions{ServiceAccount: "limited"}, []string{`serviceAccount "limited"`}},
 		"namespace selector": {fleet.BundleDeploymentOptions{AllowedTargetNamespaceSelector: &metav1.LabelSelector{}}, []string{"allowedTargetNamespaceSelector"}},
-		"agent renders":      {fleet.BundleDeploymentOptions{Render: fleet.RenderAgent}, []string{"render: agent"}},
-		"values from":        {helm(fleet.HelmOptions{ValuesFrom: make([]fleet.ValuesFrom, 1)}), []string{"helm.valuesFrom"}},
 		"helm repository":    {helm(fleet.HelmOptions{Repo: "https://charts.example", Chart: "x"}), []string{"helm.repo"}},
 		"chart by URL":       {helm(fleet.HelmOptions{Chart: "https://charts.example/x.tgz"}), []string{"chart URLs"}},
 		"chart from OCI":     {helm(fleet.HelmOptions{Chart: "oci://registry.example/x"}), []string{"chart URLs"}},
-		"two reasons": {fleet.BundleDeploymentOptions{ServiceAccount: "limited", Render: fleet.RenderAgent},
-			[]string{"serviceAccount", "; ", "render: agent"}},
+		"two reasons": {fleet.BundleDeploymentOptions{ServiceAccount: "limited", AllowedTargetNamespaceSelector: &metav1.LabelSelector{}},
+			[]string{"serviceAccount", "; ", "allowedTargetNamespaceSelector"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := effect.Holds(&tt.options)

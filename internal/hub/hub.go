@@ -64,6 +64,8 @@ type Options struct {
 	Identity string
 	// Renderer renders; it must be safe for concurrent use.
 	Renderer render.Renderer
+	// MaxRenders is how many different renders of one bundle are made here.
+	MaxRenders int
 	// MetricsAddress serves Prometheus metrics; "0" turns them off.
 	MetricsAddress string
 }
@@ -161,7 +163,7 @@ func wire(ctx context.Context, mgr manager.Manager, w wiring) error {
 		c      = mgr.GetClient()
 		now    = clock.RealClock{}
 		store  = content.NewStore(w.live)
-		stages = &pipeline.Stages{Renderer: render.NewMemo(w.options.Renderer, renderRoom), Key: w.key}
+		stages = &pipeline.Stages{Renderer: render.NewMemo(w.options.Renderer, renderRoom), Key: w.key, MaxRenders: w.options.MaxRenders}
 		events = mgr.GetEventRecorder("flotilla-hub")
 	)
 	setups := []error{

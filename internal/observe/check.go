@@ -119,7 +119,12 @@ func drift(wanted, live *unstructured.Unstructured, of Wanted) (*fleet.ModifiedS
 		return nil, nil //nolint:nilnil // no difference is no drift
 	}
 	m := modified(ref)
-	m.Fields, m.By, m.Patch = reported(fields), by, patchOf(w, l)
+	m.Fields, m.By = reported(fields), by
+	if of.Secret {
+		hide(m.Fields)
+	} else {
+		m.Patch = patchOf(w, l)
+	}
 	return m, nil
 }
 
@@ -127,6 +132,8 @@ func drift(wanted, live *unstructured.Unstructured, of Wanted) (*fleet.ModifiedS
 type Wanted struct {
 	Owner apply.Owner
 	Rules Rules
+	// Secret is true where no value of the objects may be shown.
+	Secret bool
 	// Object finds an object as it was applied. Only a call decodes the
 	// content.
 	Object func(apply.Ref) (*unstructured.Unstructured, bool, error)

@@ -167,6 +167,20 @@ func reported(fields []field) []fleet.FieldDrift {
 	return out
 }
 
+// hidden takes the place of a value that may be secret.
+const hidden = "(hidden: a Secret of the cluster went into it)"
+
+// hide takes the values out of fields that are shown.
+func hide(fields []fleet.FieldDrift) {
+	for i := range fields {
+		for _, value := range []*string{&fields[i].Desired, &fields[i].Live} {
+			if *value != "" {
+				*value = hidden
+			}
+		}
+	}
+}
+
 func shown(value any, present bool) string {
 	if !present {
 		return ""

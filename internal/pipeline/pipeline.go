@@ -46,6 +46,9 @@ type Stages struct {
 	Renderer render.Renderer
 	// Key names content.
 	Key content.Key
+	// MaxRenders is how many different renders of one bundle are made here
+	// before its clusters make them; DefaultMaxRenders where 0.
+	MaxRenders int
 }
 
 // Cluster is a cluster and what it offers to renders.
@@ -82,8 +85,11 @@ type Outcome struct {
 	// Encoded must be stored before the deployment is written; nil where an
 	// earlier render is still good.
 	Encoded *content.Encoded
-	// Result is the render; nil where it was remembered or failed.
+	// Result is the render; nil where it was remembered, failed or is the
+	// agent's to make.
 	Result *render.Result
+	// OnCluster is why the agent renders although nobody asked for that.
+	OnCluster string
 	// Err is why this cluster is held back.
 	Err error
 }
@@ -102,7 +108,7 @@ func (s *Stages) Run(ctx context.Context, in Input) ([]Outcome, error) {
 		offers[clusters[i].ID()] = in.Clusters[i].Capabilities
 	}
 	assignments := matcher.Assign(clusters)
-	run := &run{stages: s, in: &in, encoded: map[*render.Result]*encoding{}}
+	run := newRun(s, &in, assignments)
 	outcomes := make([]Outcome, len(assignments))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(concurrency)
@@ -120,12 +126,23 @@ func (s *Stages) Run(ctx context.Context, in Input) ([]Outcome, error) {
 type run struct {
 	stages *Stages
 	in     *Input
+	// crowded is why the agents should render, if so.
+	crowded string
+	// files are the bundle's files as agents get them, encoded once.
+	files func() (content.Files, error)
 
 	mu      sync.Mutex
-	encoded map[*render.Result]*encoding
+	encoded map[any]*encoding
 }
 
-// encoding is the encoding of one render result, made once.
+func newRun(s *Stages, in *Input, assignments []target.Assignment) *run {
+	r := &run{stages: s, in: in, encoded: map[any]*encoding{}}
+	r.files = sync.OnceValues(func() (content.Files, error) { return content.EncodeSharedFiles(s.Key, in.Files) })
+	r.crowded = r.crowd(assignments)
+	return r
+}
+
+// encoding is an encoding that is made once.
 type encoding struct {
 	once  sync.Once
 	value content.Encoded
@@ -159,54 +176,87 @@ func (r *run) fill(ctx context.Context, out *Outcome, offers render.Capabilities
 		return fault.Wait(notReported, ReasonNotReported, errors.New(
 			"its agent has not told yet what the cluster offers: is it running, and does it reach the hub?"))
 	}
-	req := render.Request{
-		Files: r.in.Files, SourceDigest: r.in.SourceDigest, Bundle: r.in.Bundle.Name, Commit: r.in.Commit,
-		Options: desired.Options, Capabilities: offers,
+	at, err := placeOf(&desired.Options, r.crowded)
+	if err != nil {
+		return err
 	}
-	if r.remembered(&req, desired) {
-		return nil
+	req := r.request(&desired.Options, offers)
+	if ok, err := r.remembered(&req, desired, at); ok || err != nil {
+		return err
 	}
+	if at.agent {
+		return r.fillSource(out, req, nil, at)
+	}
+	return r.fillRendered(ctx, out, req)
+}
+
+// fillRendered renders here, or finds that only the cluster can.
+func (r *run) fillRendered(ctx context.Context, out *Outcome, req render.Request) error {
 	result, err := r.stages.Renderer.Render(ctx, req)
 	if err != nil {
 		return err
 	}
+	out.Result = result
 	if result.NeedsCluster != "" {
-		return fault.Stall(ReasonNeedsCluster, fmt.Errorf(
-			"this bundle can only be rendered on the cluster itself, which is not built yet: %s", result.NeedsCluster))
+		if req.Options.Render == fleet.RenderHub {
+			return needsCluster(result.NeedsCluster)
+		}
+		return r.fillSource(out, req, result.Asked, place{why: result.NeedsCluster})
 	}
-	encoded, err := r.encode(result)
+	encoded, err := r.encode(result, func() (content.Encoded, error) {
+		return content.EncodeObjects(r.stages.Key, result.Objects)
+	})
 	if err != nil {
 		return err
 	}
-	out.Result, out.Encoded = result, encoded
-	desired.Content = fleet.ContentRef{Digest: encoded.Root.Digest, Name: encoded.Root.Name}
-	desired.RenderAsked = result.Asked
-	desired.RenderInput, err = render.InputDigest(&req, result.Asked)
+	return out.fill(encoded, &req, result.Asked, place{})
+}
+
+// fillSource leaves the render to the agent.
+func (r *run) fillSource(out *Outcome, req render.Request, asked []string, at place) error {
+	encoded, err := r.source(req)
+	if err != nil {
+		return err
+	}
+	out.OnCluster = at.why
+	out.Desired.Content.Source = true
+	return out.fill(encoded, &req, asked, at)
+}
+
+// fill writes what is to be stored, and what it was made from.
+func (out *Outcome) fill(encoded *content.Encoded, req *render.Request, asked []string, at place) (err error) {
+	desired := &out.Desired
+	out.Encoded = encoded
+	desired.Content.Digest, desired.Content.Name = encoded.Root.Digest, encoded.Root.Name
+	desired.RenderAsked = asked
+	desired.RenderInput, err = inputOf(req, asked, at)
 	return err
 }
 
-func (r *run) remembered(req *render.Request, desired *deployment.Desired) bool {
+// remembered tells whether the last render is still good, and takes it then.
+func (r *run) remembered(req *render.Request, desired *deployment.Desired, at place) (bool, error) {
 	last, ok := r.in.Remembered[desired.Namespace]
-	if !ok || last.Input == "" {
-		return false
+	if !ok || last.Input == "" || last.Content.Source && req.Options.Render == fleet.RenderHub {
+		return false, nil
 	}
-	input, err := render.InputDigest(req, last.Asked)
+	input, err := inputOf(req, last.Asked, at)
 	if err != nil || input != last.Input {
-		return false
+		return false, err
 	}
 	desired.Content, desired.RenderInput, desired.RenderAsked = last.Content, last.Input, last.Asked
-	return true
+	return true, nil
 }
 
-func (r *run) encode(result *render.Result) (*content.Encoded, error) {
+// encode makes the encoding of what key stands for, once.
+func (r *run) encode(key any, make func() (content.Encoded, error)) (*content.Encoded, error) {
 	r.mu.Lock()
-	e := r.encoded[result]
+	e := r.encoded[key]
 	if e == nil {
 		e = &encoding{}
-		r.encoded[result] = e
+		r.encoded[key] = e
 	}
 	r.mu.Unlock()
-	e.once.Do(func() { e.value, e.err = content.EncodeObjects(r.stages.Key, result.Objects) })
+	e.once.Do(func() { e.value, e.err = make() })
 	return &e.value, e.err
 }
 
@@ -264,19 +314,27 @@ func mostHopeful(outcomes []Outcome, joined error) error {
 func Warnings(outcomes []Outcome) (all []string, rendered bool) {
 	seen := map[*render.Result]bool{}
 	said := map[string]bool{}
-	for _, o := range outcomes {
+	say := func(w string) {
+		if !said[w] {
+			said[w] = true
+			all = append(all, w)
+		}
+	}
+	for i := range outcomes {
+		o := &outcomes[i]
+		rendered = rendered || o.Encoded != nil || o.Result != nil
+		if o.OnCluster != "" {
+			say("each cluster renders this for itself: " + o.OnCluster)
+		}
 		if o.Result == nil || seen[o.Result] {
 			continue
 		}
 		seen[o.Result] = true
 		for _, w := range warningsOf(o.Result) {
-			if !said[w] {
-				said[w] = true
-				all = append(all, w)
-			}
+			say(w)
 		}
 	}
-	return all, len(seen) > 0
+	return all, rendered
 }
 
 func warningsOf(r *render.Result) []string {

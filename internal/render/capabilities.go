@@ -137,3 +137,19 @@ func versionPart(version string, index int) string {
 	}
 	return parts[index]
 }
+
+// ParseAPIs reads what an agent reports of its cluster, lines of
+// "group/version/Kind N" or "group/version/Kind C". Lines that it does not
+// understand are left out: a newer agent may write more.
+func ParseAPIs(text string) []API {
+	var out []API
+	for line := range strings.Lines(text) {
+		name, scope, ok := strings.Cut(strings.TrimSpace(line), " ")
+		slash := strings.LastIndexByte(name, '/')
+		if !ok || slash < 0 || scope != "N" && scope != "C" {
+			continue
+		}
+		out = append(out, API{GroupVersion: name[:slash], Kind: name[slash+1:], Namespaced: scope == "N"})
+	}
+	return out
+}

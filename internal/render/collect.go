@@ -24,7 +24,10 @@ const maxRelease = 53
 func (b *build) renderChart(ctx context.Context, chart *chartFiles) error {
 	in := b.helmInput(chart)
 	out, err := b.charts.Render(ctx, in)
-	if err != nil {
+	if out != nil {
+		b.result.Lookups = append(b.result.Lookups, out.Lookups...)
+	}
+	if err != nil || len(b.result.Lookups) > 0 {
 		return err
 	}
 	b.result.NeedsCluster = out.NeedsCluster
@@ -52,8 +55,8 @@ func (b *build) helmInput(chart *chartFiles) helm.Input {
 	in := helm.Input{
 		Files: chart.files, Dir: chart.dir, Digest: b.chartDigest(chart),
 		ReleaseName: options.ReleaseName, Namespace: releaseNamespace(&b.req.Options),
-		Capabilities: b.cluster,
-		DisableDNS:   options.DisableDNS, SkipSchemaValidation: options.SkipSchemaValidation,
+		Capabilities: b.cluster, OnCluster: b.req.OnCluster, Answers: b.req.Lookups,
+		DisableDNS: options.DisableDNS, SkipSchemaValidation: options.SkipSchemaValidation,
 	}
 	if in.ReleaseName == "" {
 		in.ReleaseName = names.Limit(b.req.Bundle, maxRelease)

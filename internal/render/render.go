@@ -31,7 +31,12 @@ func New() Renderer {
 // Render implements Renderer.
 func (r *inProcess) Render(ctx context.Context, req Request) (*Result, error) {
 	b := &build{inProcess: r, req: &req, cluster: newCluster(req.Capabilities)}
-	if err := b.run(ctx); err != nil {
+	err := b.run(ctx)
+	if missing := b.result.Lookups; len(missing) > 0 {
+		// Whatever came of it came of answers that are not known yet.
+		return &Result{Lookups: missing}, nil
+	}
+	if err != nil {
 		return nil, &Failure{Asked: b.cluster.questions(), Err: err}
 	}
 	return &b.result, nil

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 
+	"github.com/flotilla-sh/flotilla/internal/render/helm"
 	"github.com/flotilla-sh/flotilla/internal/source"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
@@ -27,7 +28,21 @@ type Request struct {
 	Options fleet.BundleDeploymentOptions `json:"options"`
 	// Capabilities is what the cluster offers.
 	Capabilities Capabilities `json:"capabilities"`
+	// OnCluster is true where the agent of the cluster renders: lookups are
+	// then answered from Lookups, and a result that would differ in the next
+	// render is as good as any.
+	OnCluster bool `json:"onCluster,omitempty"`
+	// Lookups are the answers that are known so far. A render that makes
+	// another one says so in its result, and is repeated with the answer: a
+	// child process has no way to a cluster.
+	Lookups []Answer `json:"lookups,omitempty"`
 }
+
+// Lookup is a call of the template function lookup.
+type Lookup = helm.Lookup
+
+// Answer is what a cluster says to a lookup.
+type Answer = helm.Answer
 
 // Capabilities is what a cluster offers to a render.
 type Capabilities struct {
@@ -77,6 +92,9 @@ type Result struct {
 	// Hooks are the Helm hooks of the chart, which are not objects of the
 	// manifest, as "Kind name (pre-install)".
 	Hooks []string `json:"hooks,omitempty"`
+	// Lookups are what a render on the cluster looked up and had no answer to.
+	// Where there are any, nothing else of the result is of use.
+	Lookups []Lookup `json:"lookups,omitempty"`
 	// UnknownScope are the kinds, as group/version/Kind, of objects that name
 	// no namespace and of which nobody knows whether they live in one. Who
 	// applies them gives them their namespace with Namespacing.

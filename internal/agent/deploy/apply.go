@@ -32,7 +32,7 @@ func (c *Controller) deploy(ctx context.Context, j job) error {
 	if len(leaving) > 0 && c.settles(j) {
 		return nil
 	}
-	next.Inventory = plan.Intent()
+	next.Inventory, next.Applied = plan.Intent(), j.appliedBefore()
 	if err := c.save(ctx, j.name, next); err != nil {
 		return err
 	}
@@ -75,6 +75,7 @@ func (c *Controller) run(ctx context.Context, name string, next *state.Record, p
 	}
 	c.update(name, func(j *job) {
 		j.record, j.unsaved, j.trackedSince = &done, true, c.clock.Now()
+		j.stale = j.stale && done.Applied != done.DeploymentID
 		c.labels[owner.Label] = name
 		switch {
 		case len(result.Failures) > 0:
@@ -140,6 +141,7 @@ func (c *Controller) deployment(r *state.Record, objects []*unstructured.Unstruc
 			AgentNamespace: c.namespace,
 			KeepAll:        o.KeepResources,
 			Reapply:        reapply,
+			Secret:         r.Secret(),
 		},
 		Live:      func(ref apply.Ref) apply.Live { return c.observer.Live(owner.Label, ref) },
 		Abandoned: c.abandoned,
@@ -154,14 +156,9 @@ func (c *Controller) deployment(r *state.Record, objects []*unstructured.Unstruc
 // fetch returns the objects of the content that next names, and writes into
 // next which payloads they came from.
 func (c *Controller) fetch(ctx context.Context, j job, next *state.Record) ([]*unstructured.Unstructured, error) {
-	root := content.Ref{}
-	switch {
-	case j.desired != nil && j.desired.Spec.Content != nil:
-		root = content.Ref{Digest: j.desired.Spec.Content.Digest, Name: j.desired.Spec.Content.Name}
-	case len(next.Refs) > 0:
-		root = next.Refs[0]
-	default:
-		return nil, fmt.Errorf("nothing is stored of the content of deployment %s, and the hub does not answer", next.Name)
+	root, err := c.root(ctx, j, next)
+	if err != nil {
+		return nil, err
 	}
 	manifest, err := content.FetchObjects(ctx, c.store.Through(c.hub.Content()), root)
 	if err != nil {
@@ -177,6 +174,30 @@ func (c *Controller) fetch(ctx context.Context, j job, next *state.Record) ([]*u
 		objects = append(objects, obj)
 	}
 	return objects, nil
+}
+
+// root finds the content to apply. The hub's where there is any; a source is
+// rendered first.
+func (c *Controller) root(ctx context.Context, j job, next *state.Record) (content.Ref, error) {
+	switch {
+	case j.desired != nil && j.desired.Spec.Content != nil:
+		ref := j.desired.Spec.Content
+		root := content.Ref{Digest: ref.Digest, Name: ref.Name}
+		if !ref.Source {
+			next.Rendered = nil
+			return root, nil
+		}
+		if j.finished() && !j.stale {
+			break
+		}
+		if err := c.renderHere(ctx, j, root, next); err != nil {
+			return content.Ref{}, err
+		}
+	}
+	if len(next.Refs) == 0 {
+		return content.Ref{}, fmt.Errorf("nothing is stored of the content of deployment %s, and the hub does not answer", next.Name)
+	}
+	return next.Refs[0], nil
 }
 
 // save stores a record and makes it the job's.

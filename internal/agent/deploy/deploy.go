@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 
+	"github.com/flotilla-sh/flotilla/internal/agent/render"
 	"github.com/flotilla-sh/flotilla/internal/agent/state"
 	"github.com/flotilla-sh/flotilla/internal/apply"
 	"github.com/flotilla-sh/flotilla/internal/content"
@@ -55,6 +56,7 @@ type Controller struct {
 	hub      Hub
 	store    *state.Store
 	engine   *apply.Engine
+	renderer *render.Renderer
 	observer Observer
 	clock    clock.Clock
 	queue    workqueue.TypedDelayingInterface[string]
@@ -72,9 +74,11 @@ type Controller struct {
 
 // Options are the parts that a Controller works with.
 type Options struct {
-	Hub      Hub
-	Store    *state.Store
-	Engine   *apply.Engine
+	Hub    Hub
+	Store  *state.Store
+	Engine *apply.Engine
+	// Renderer renders what the hub leaves to the cluster.
+	Renderer *render.Renderer
 	Observer Observer
 	Clock    clock.Clock
 	// KindsChanged is called after custom resource definitions were applied.
@@ -89,7 +93,7 @@ type Options struct {
 // New returns a controller that knows no deployment yet.
 func New(o Options) *Controller {
 	return &Controller{
-		hub: o.Hub, store: o.Store, engine: o.Engine, observer: o.Observer, clock: o.Clock, changed: o.KindsChanged,
+		hub: o.Hub, store: o.Store, engine: o.Engine, renderer: o.Renderer, observer: o.Observer, clock: o.Clock, changed: o.KindsChanged,
 		namespace: o.Namespace, settle: o.Settle,
 		queue: workqueue.NewTypedDelayingQueue[string](),
 		jobs:  map[string]*job{}, labels: map[string]string{},
@@ -272,8 +276,9 @@ func (c *Controller) rest(ctx context.Context, j job, d Decision) time.Duration 
 			return backoffMin
 		}
 	}
+	values := c.checkValues(ctx, j)
 	if j.desired == nil {
-		return d.After
+		return sooner(d.After, values)
 	}
 	if left := lookTime - c.clock.Since(j.trackedSince); left > 0 && j.awaitsLook() {
 		return left
@@ -282,7 +287,15 @@ func (c *Controller) rest(ctx context.Context, j job, d Decision) time.Duration 
 		logr.FromContextOrDiscard(ctx).Info("could not report to the hub; trying again", "deployment", j.name, "error", err.Error())
 		return c.unreported(j.name)
 	}
-	return d.After
+	return sooner(d.After, values)
+}
+
+// sooner returns the shorter of two waits; 0 waits for nothing.
+func sooner(a, b time.Duration) time.Duration {
+	if a == 0 || b > 0 && b < a {
+		return b
+	}
+	return a
 }
 
 func (c *Controller) forget(name string) {

@@ -51,6 +51,13 @@ type job struct {
 	// trackedSince is when the objects were last given to the observer.
 	trackedSince time.Time
 
+	// stale is true where the values on the cluster are others than those that
+	// the content was rendered with; valuesDue is when to look at them again.
+	stale     bool
+	valuesDue time.Time
+	// made is the last render of this cluster, whether it was applied or not.
+	made *made
+
 	trouble  trouble
 	removal  *fleet.RemovalStatus
 	observed map[apply.Ref]observe.Finding
@@ -95,6 +102,9 @@ func (t trouble) correcting(id string, now time.Time) trouble {
 // delay is how long to wait: as long as the errors ask, where all of them
 // wait for something, else longer from time to time.
 func (t trouble) delay() time.Duration {
+	if fault.KindOf(t.err) == fault.Waiting {
+		return fault.AfterOf(t.err)
+	}
 	shortest := time.Duration(0)
 	for _, f := range t.failures {
 		if fault.KindOf(f.Err) != fault.Waiting {
@@ -144,7 +154,7 @@ func (j *job) facts(listed bool, blocked []string, now time.Time) Facts {
 	f.Settling = j.settling.left(j.wantedID(), now)
 	if r := j.record; r != nil {
 		f.Removing = r.Removing
-		f.Finished = j.finished()
+		f.Finished = j.finished() && !j.stale
 		f.Correct = r.CorrectDrift != nil && r.CorrectDrift.Enabled
 	}
 	f.Drifted = j.drifted()
@@ -168,6 +178,15 @@ func older(r *state.Record, d *fleet.BundleDeployment) bool {
 // finished tells whether what is wanted was applied.
 func (j *job) finished() bool {
 	return j.record != nil && j.record.Applied != "" && j.record.Applied == j.wantedID()
+}
+
+// appliedBefore is what is known to be applied once an apply has begun: nothing
+// where the same deployment is applied with other values.
+func (j *job) appliedBefore() string {
+	if j.record == nil || j.finished() {
+		return ""
+	}
+	return j.record.Applied
 }
 
 // drifted tells whether an object is not as it was applied.

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flotilla-sh/flotilla/internal/apply"
+	"github.com/flotilla-sh/flotilla/internal/fault"
 	"github.com/flotilla-sh/flotilla/internal/observe"
 	"github.com/flotilla-sh/flotilla/internal/status"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
@@ -172,13 +173,25 @@ func (j *job) conditions(s *fleet.BundleDeploymentStatus, d Decision, now time.T
 		fleet.SetCondition(&s.Conditions, c, now)
 	}
 	reason, problem := j.problem(d)
-	set(fleet.ConditionDeployed, reason, problem, problem == "")
+	if problem != "" && j.waits() {
+		// What is expected to pass is no failure.
+		fleet.SetCondition(&s.Conditions, fleet.Condition{
+			Type: fleet.ConditionDeployed, Status: metav1.ConditionUnknown, Reason: reason, Message: cut(problem),
+		}, now)
+	} else {
+		set(fleet.ConditionDeployed, reason, problem, problem == "")
+	}
 	if j.record != nil && j.record.Applied != "" {
 		set(fleet.ConditionInstalled, "", "", true)
 		set(fleet.ConditionMonitored, "", "", true)
 	}
 	message := j.readyMessage(s, problem, d)
 	set(fleet.ConditionReady, readyReason(s, message), message, message == "")
+}
+
+// waits tells whether what is wanted waits for something on the cluster.
+func (j *job) waits() bool {
+	return j.trouble.id == j.wantedID() && !j.finished() && fault.KindOf(j.trouble.err) == fault.Waiting
 }
 
 // problem is why what is wanted is not applied.
@@ -191,7 +204,7 @@ func (j *job) problem(d Decision) (reason, message string) {
 		return "", ""
 	}
 	if j.trouble.err != nil && !j.finished() {
-		return "Error", j.trouble.err.Error()
+		return fault.ReasonOf(j.trouble.err, "Error"), j.trouble.err.Error()
 	}
 	if len(j.trouble.failures) > 0 {
 		return "ObjectsFailed", failureText(j.trouble.failures)

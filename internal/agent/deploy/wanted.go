@@ -28,7 +28,7 @@ func (c *Controller) Wanted(ctx context.Context, label string) (observe.Wanted, 
 	plan := sync.OnceValues(func() (*apply.Plan, error) { return c.plan(ctx, j) })
 	return observe.Wanted{
 		Owner: j.record.Owner(),
-		Rules: rulesOf(j.record.Options),
+		Rules: rulesOf(j.record.Options), Secret: j.record.Secret(),
 		Object: func(ref apply.Ref) (*unstructured.Unstructured, bool, error) {
 			p, err := plan()
 			if err != nil {

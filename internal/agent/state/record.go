@@ -37,6 +37,9 @@ type Record struct {
 	CorrectDrift *fleet.CorrectDrift           `json:"correctDrift,omitempty"`
 	// Refs are the payloads of its content; the first one is the root.
 	Refs []content.Ref `json:"refs,omitempty"`
+	// Rendered says what the content was rendered from, where this cluster has
+	// rendered it.
+	Rendered *Rendered `json:"rendered,omitempty"`
 	// Applied is the deployment ID whose objects are all on the cluster.
 	Applied string `json:"applied,omitempty"`
 	// Inventory is what it has, or may have, on the cluster.
@@ -48,6 +51,19 @@ type Record struct {
 	// Removing is true once a removal mark was confirmed.
 	Removing bool `json:"removing,omitempty"`
 }
+
+// Rendered is a render that was made on this cluster.
+type Rendered struct {
+	// Source is the digest of the hub's content, Input that of everything that
+	// the render depends on.
+	Source string `json:"source"`
+	Input  string `json:"input"`
+	// Secret is true where the data of a Secret went into it.
+	Secret bool `json:"secret,omitempty"`
+}
+
+// Secret tells whether the values of its objects may be secret.
+func (r *Record) Secret() bool { return r.Rendered != nil && r.Rendered.Secret }
 
 // Owner returns the identity that its objects carry.
 func (r *Record) Owner() apply.Owner {

@@ -48,15 +48,16 @@ type Store struct {
 	// blobs are compressed payloads by name; saved tells which have a Secret.
 	blobs map[string][]byte
 	saved map[string]bool
-	// used are the payloads that each deployment needs.
-	used map[string][]content.Ref
+	// used are the payloads that each deployment needs, kept those that were
+	// made here for it.
+	used, kept map[string][]content.Ref
 }
 
 // NewStore returns a store in the namespace of secrets.
 func NewStore(secrets typedcorev1.SecretInterface) *Store {
 	return &Store{
 		secrets: secrets, stored: map[string]string{}, digests: map[string]string{}, blobs: map[string][]byte{},
-		saved: map[string]bool{}, used: map[string][]content.Ref{},
+		saved: map[string]bool{}, used: map[string][]content.Ref{}, kept: map[string][]content.Ref{},
 	}
 }
 
@@ -227,7 +228,8 @@ func (s *Store) Delete(ctx context.Context, r *Record) error {
 		return fmt.Errorf("delete the state of deployment %s: %w", r.Name, err)
 	}
 	s.mu.Lock()
-	before := s.used[r.Name]
+	before := append(s.used[r.Name], s.kept[r.Name]...)
+	delete(s.kept, r.Name)
 	delete(s.stored, r.Name)
 	delete(s.digests, r.Name)
 	delete(s.used, r.Name)
@@ -268,12 +270,7 @@ func (s *Store) sweep(ctx context.Context, candidates []content.Ref) error {
 func (s *Store) unneeded(candidates []content.Ref) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	needed := map[string]bool{}
-	for _, refs := range s.used {
-		for _, ref := range refs {
-			needed[ref.Name] = true
-		}
-	}
+	needed := s.needed()
 	var stored []string
 	for _, ref := range candidates {
 		if needed[ref.Name] {
@@ -286,6 +283,43 @@ func (s *Store) unneeded(candidates []content.Ref) []string {
 		delete(s.saved, ref.Name)
 	}
 	return stored
+}
+
+// needed are the names of all payloads that a deployment needs. The caller holds
+// the lock.
+func (s *Store) needed() map[string]bool {
+	needed := map[string]bool{}
+	for _, of := range []map[string][]content.Ref{s.used, s.kept} {
+		for _, refs := range of {
+			for _, ref := range refs {
+				needed[ref.Name] = true
+			}
+		}
+	}
+	return needed
+}
+
+// Keep takes in content that was made here for a deployment, and returns its
+// payloads, the root first. It is kept until the next one is, or the deployment
+// goes.
+func (s *Store) Keep(name string, enc content.Encoded) []content.Ref {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	refs := []content.Ref{enc.Root.Ref}
+	s.blobs[enc.Root.Name] = enc.Root.Data
+	for _, chunk := range enc.Chunks {
+		s.blobs[chunk.Name] = chunk.Data
+		refs = append(refs, chunk.Public())
+	}
+	before := s.kept[name]
+	s.kept[name] = refs
+	needed := s.needed()
+	for _, ref := range before {
+		if !needed[ref.Name] && !s.saved[ref.Name] {
+			delete(s.blobs, ref.Name)
+		}
+	}
+	return refs
 }
 
 // Through returns a getter that reads from the store, and from origin what the

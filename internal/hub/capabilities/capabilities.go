@@ -5,7 +5,6 @@ package capabilities
 import (
 	"context"
 	"fmt"
-	"strings"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -63,22 +62,7 @@ func (r *Reader) shared(version, apis string) render.Capabilities {
 	if known, ok := r.parsed.Load(key); ok {
 		return known.(render.Capabilities)
 	}
-	parsed := render.Capabilities{KubeVersion: version, APIs: parse(apis)}
+	parsed := render.Capabilities{KubeVersion: version, APIs: render.ParseAPIs(apis)}
 	r.parsed.Store(key, parsed)
 	return parsed
-}
-
-// parse reads lines of "group/version/Kind N" or "group/version/Kind C". Lines
-// that it does not understand are left out: a newer agent may write more.
-func parse(text string) []render.API {
-	var out []render.API
-	for line := range strings.Lines(text) {
-		name, scope, ok := strings.Cut(strings.TrimSpace(line), " ")
-		slash := strings.LastIndexByte(name, '/')
-		if !ok || slash < 0 || scope != "N" && scope != "C" {
-			continue
-		}
-		out = append(out, render.API{GroupVersion: name[:slash], Kind: name[slash+1:], Namespaced: scope == "N"})
-	}
-	return out
 }

@@ -26,7 +26,7 @@ func TestParse(t *testing.T) {
 		"fields of a newer agent": {"v1/Thing N list,watch\nv1/Pod N\n", []render.API{pod}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, parse(tt.text)); diff != "" {
+			if diff := cmp.Diff(tt.want, render.ParseAPIs(tt.text)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})

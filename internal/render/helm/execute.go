@@ -10,12 +10,26 @@ import (
 
 // execute runs the templates.
 func (r *run) execute() (map[string]string, error) {
+	if r.in.OnCluster {
+		return r.executeOnCluster()
+	}
 	provider := &recordLookups{}
 	texts, err := r.render(r.chart, provider)
 	if err != nil {
 		return nil, r.explain(err)
 	}
 	r.lookups = provider.made
+	return texts, nil
+}
+
+// executeOnCluster runs the templates with what the cluster answers.
+func (r *run) executeOnCluster() (map[string]string, error) {
+	provider := newAnswers(r.in.Answers)
+	texts, err := r.render(r.chart, provider)
+	r.missing = provider.missing
+	if err != nil {
+		return nil, r.explain(err)
+	}
 	return texts, nil
 }
 

@@ -35,6 +35,11 @@ type Input struct {
 	DisableDNS bool
 	// SkipSchemaValidation does not check values against values.schema.json.
 	SkipSchemaValidation bool
+	// OnCluster answers lookups from Answers, and does not ask whether the
+	// result would be the same elsewhere.
+	OnCluster bool
+	// Answers are the answers to lookups that are known.
+	Answers []Answer
 }
 
 // Output is what a chart rendered to.
@@ -46,6 +51,8 @@ type Output struct {
 	// NeedsCluster is why only an agent on the cluster can render the chart;
 	// what was rendered is then what an empty cluster would get.
 	NeedsCluster string
+	// Lookups are the lookups without an answer, where OnCluster is set.
+	Lookups []Lookup
 	// Warnings are for the chart's author.
 	Warnings []string
 }
@@ -74,7 +81,8 @@ func New(room int) *Renderer {
 	return &Renderer{charts: cache.New[*loaded](room), stable: cache.New[struct{}](stableRoom)}
 }
 
-// Render renders a chart as "helm template --include-crds" does.
+// Render renders a chart as "helm template --include-crds" does. Where lookups
+// lack their answer the output tells only those, also beside an error.
 func (r *Renderer) Render(ctx context.Context, in Input) (*Output, error) {
 	base, err := r.load(in)
 	if err != nil {
@@ -85,6 +93,9 @@ func (r *Renderer) Render(ctx context.Context, in Input) (*Output, error) {
 		return nil, err
 	}
 	texts, err := run.execute()
+	if len(run.missing) > 0 {
+		return &Output{Lookups: run.missing}, err
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -104,6 +115,7 @@ type run struct {
 	chart    *chart.Chart // a copy of the loaded chart: Helm changes it
 	values   chartutil.Values
 	lookups  int
+	missing  []Lookup
 	warnings []string
 }
 

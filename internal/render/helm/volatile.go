@@ -50,6 +50,9 @@ func volatileNames() []string {
 // needsCluster says why the result is not the same on the hub as on the
 // cluster, or "".
 func (r *run) needsCluster(texts map[string]string) string {
+	if r.in.OnCluster {
+		return ""
+	}
 	if r.lookups > 0 {
 		if why := r.needsLookup(texts); why != "" {
 			return why

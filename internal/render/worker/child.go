@@ -38,6 +38,7 @@ type child struct {
 	sent    map[string]bool // digests of sources that it was sent
 	renders int
 	broken  bool
+	rest    *time.Timer // ends it when it has nothing to do
 }
 
 // start starts a child.

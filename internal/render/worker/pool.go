@@ -13,6 +13,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -36,6 +37,9 @@ type Options struct {
 	Deadline time.Duration
 	// MaxRenders is after how many renders a child is replaced; 1000 where 0.
 	MaxRenders int
+	// Idle is how long a child may have nothing to do before it is ended and
+	// its memory is free; 0 keeps it.
+	Idle time.Duration
 }
 
 func (o *Options) setDefaults() {
@@ -112,6 +116,9 @@ func (p *Pool) take(sourceDigest string) (*child, error) {
 	}
 	c := p.idle[best]
 	p.idle = append(p.idle[:best], p.idle[best+1:]...)
+	if c.rest != nil {
+		c.rest.Stop()
+	}
 	return c, nil
 }
 
@@ -124,6 +131,19 @@ func (p *Pool) giveBack(c *child) {
 		return
 	}
 	p.idle = append(p.idle, c)
+	if p.options.Idle > 0 {
+		c.rest = time.AfterFunc(p.options.Idle, func() { p.retire(c) })
+	}
+}
+
+// retire ends a child that is still idle.
+func (p *Pool) retire(c *child) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if i := slices.Index(p.idle, c); i >= 0 && !p.closed {
+		p.idle = slices.Delete(p.idle, i, i+1)
+		c.end()
+	}
 }
 
 // Close ends the children; those that render are ended when they are done.

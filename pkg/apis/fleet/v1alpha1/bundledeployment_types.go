@@ -117,6 +117,10 @@ type ContentRef struct {
 	// Name is the name of the Content object.
 	// +optional
 	Name string `json:"name,omitempty"`
+	// Source says that the content is the bundle's source with its merged
+	// options, which the agent renders on its cluster.
+	// +optional
+	Source bool `json:"source,omitempty"`
 }
 
 // Removal is the mark that lets an agent remove the objects of a deployment.

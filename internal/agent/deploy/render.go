@@ -1,0 +1,98 @@
+package deploy
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/flotilla-sh/flotilla/internal/agent/render"
+	"github.com/flotilla-sh/flotilla/internal/agent/state"
+	"github.com/flotilla-sh/flotilla/internal/content"
+	"github.com/flotilla-sh/flotilla/internal/digest"
+	engine "github.com/flotilla-sh/flotilla/internal/render"
+	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
+)
+
+// valuesEvery is how often the values that are kept on the cluster are looked
+// at, give or take jitter.
+const valuesEvery = 5 * time.Minute
+
+// renderedKey names what the agent renders. The names stay on its cluster.
+var renderedKey = content.Key("flotilla-agent")
+
+// renderHere makes next's content what this cluster renders of a source. One
+// input is rendered once: what is random stays as it is.
+func (c *Controller) renderHere(ctx context.Context, j job, source content.Ref, next *state.Record) error {
+	values, err := c.values(ctx, next.Options)
+	if err != nil {
+		return err
+	}
+	input := renderInput(source, values)
+	if next.Rendered != nil && next.Rendered.Input == input && len(next.Refs) > 0 {
+		return nil
+	}
+	if made := j.made; made != nil && made.Input == input {
+		// An attempt to apply it has failed before.
+		next.Refs, next.Rendered = made.refs, &made.Rendered
+		return nil
+	}
+	var request engine.Request
+	request.Files, err = content.FetchSource(ctx, c.hub.Content(), source, &request)
+	if err != nil {
+		return err
+	}
+	result, err := c.renderer.Render(ctx, c.engine.Client(), request, values)
+	if err != nil {
+		return err
+	}
+	encoded, err := content.EncodeObjects(renderedKey, result.Objects)
+	if err != nil {
+		return err
+	}
+	made := &made{refs: c.store.Keep(j.name, encoded), Rendered: state.Rendered{Source: source.Digest, Input: input, Secret: result.Secret}}
+	c.update(j.name, func(j *job) { j.made = made })
+	next.Refs, next.Rendered = made.refs, &made.Rendered
+	return nil
+}
+
+// made is a render of this cluster that is not applied yet.
+type made struct {
+	state.Rendered
+	refs []content.Ref
+}
+
+// renderInput names what a render on the cluster depends on. What it looks up
+// is no part of it: that changes with every pod.
+func renderInput(source content.Ref, values render.Values) string {
+	return digest.Of([]byte(source.Digest), []byte(values.Digest))
+}
+
+func (c *Controller) values(ctx context.Context, o fleet.BundleDeploymentOptions) (render.Values, error) {
+	if o.Helm == nil || len(o.Helm.ValuesFrom) == 0 {
+		return render.Values{}, nil
+	}
+	return render.ReadValues(ctx, c.engine.Client(), o.Helm.ValuesFrom, cmp.Or(o.TargetNamespace, o.DefaultNamespace, "default"))
+}
+
+// checkValues looks whether the values of a deployment have changed since it
+// was rendered, and returns when to look again; 0 where it has none.
+func (c *Controller) checkValues(ctx context.Context, j job) time.Duration {
+	r := j.record
+	if r == nil || r.Rendered == nil || r.Options.Helm == nil || len(r.Options.Helm.ValuesFrom) == 0 || !j.finished() {
+		return 0
+	}
+	if left := j.valuesDue.Sub(c.clock.Now()); left > 0 {
+		return left
+	}
+	values, err := c.values(ctx, r.Options)
+	// What cannot be read has not changed: it runs on with what it has.
+	stale := err == nil && renderInput(content.Ref{Digest: r.Rendered.Source}, values) != r.Rendered.Input
+	after := wait.Jitter(valuesEvery, 0.2)
+	c.update(j.name, func(j *job) { j.valuesDue, j.stale = c.clock.Now().Add(after), stale })
+	if stale {
+		return time.Millisecond
+	}
+	return after
+}

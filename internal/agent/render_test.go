@@ -1,0 +1,159 @@
+package agent_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-sh/flotilla/internal/content"
+	"github.com/flotilla-sh/flotilla/internal/digest"
+	"github.com/flotilla-sh/flotilla/internal/render"
+	"github.com/flotilla-sh/flotilla/internal/render/rendertest"
+	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
+)
+
+// deploySource writes what the hub writes for a bundle that the cluster renders.
+func (w *world) deploySource(bundle, files string, options fleet.BundleDeploymentOptions) {
+	w.t.Helper()
+	key := content.Key("test")
+	req := render.Request{Files: rendertest.Files(files), Bundle: bundle, Options: options}
+	shared, err := content.EncodeSharedFiles(key, req.Files)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	enc, err := content.EncodeSource(key, shared, render.ForCluster(req))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if err := w.store.Put(w.ctx, enc, w.namespace); err != nil {
+		w.t.Fatal(err)
+	}
+	sum, err := digest.OfJSON(options)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.deploy(bundle, nil, func(bd *fleet.BundleDeployment) {
+		bd.Spec.Options = fleet.BundleDeploymentOptions{DefaultNamespace: options.DefaultNamespace}
+		if options.Helm != nil {
+			bd.Spec.Options.Helm = &fleet.HelmOptions{ValuesFrom: options.Helm.ValuesFrom}
+		}
+		bd.Spec.Content = &fleet.ContentRef{Digest: enc.Root.Digest, Name: enc.Root.Name, Source: true}
+		bd.Spec.DeploymentID = "s-" + enc.Root.Digest[:61] + ":" + sum
+	})
+}
+
+const chart = "-- Chart.yaml --\napiVersion: v2\nname: web\nversion: 1.2.3\n-- values.yaml --\ncolour: red\nsize: small\n"
+
+func (w *world) data(namespace, name, key string) string {
+	w.t.Helper()
+	cm := &corev1.ConfigMap{}
+	if err := server.client.Get(w.ctx, client.ObjectKey{Namespace: namespace, Name: name}, cm); err != nil {
+		return err.Error()
+	}
+	return cm.Data[key]
+}
+
+func TestValuesOfTheCluster(t *testing.T) {
+	w := newWorld(t)
+	shop := w.ns("shop")
+	w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: shop}})
+	files := chart + "-- templates/cm.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: cm}\ndata: {all: \"{{ .Values.colour }} {{ .Values.size }} {{ .Values.tax }}\"}\n"
+	w.deploySource("web", files, fleet.BundleDeploymentOptions{DefaultNamespace: shop, Helm: &fleet.HelmOptions{
+		Values: &fleet.GenericMap{Data: map[string]any{"size": "large", "tax": "low"}},
+		ValuesFrom: []fleet.ValuesFrom{
+			{
+				SecretKeyRef:    &fleet.SecretKeySelector{LocalObjectReference: fleet.LocalObjectReference{Name: "s"}, Key: "v"},
+				ConfigMapKeyRef: &fleet.ConfigMapKeySelector{LocalObjectReference: fleet.LocalObjectReference{Name: "c"}},
+			},
+		},
+	}})
+	w.start()
+	bd := w.until("web", func(bd *fleet.BundleDeployment) error {
+		if !strings.Contains(deployedMessage(bd), "key values.yaml of the ConfigMap "+shop+"/c on this cluster: there is no such ConfigMap") {
+			return fmt.Errorf("message: %s", deployedMessage(bd))
+		}
+		return nil
+	})
+	if bd.Status.Display.State != string(fleet.WaitApplied) {
+		t.Errorf("state %s while values are missing", bd.Status.Display.State)
+	}
+	w.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: shop, Name: "s"}, StringData: map[string]string{"v": "tax: hunter2"}})
+	w.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: shop, Name: "c"}, Data: map[string]string{"values.yaml": "tax: high\ncolour: blue"}})
+	w.until("web", ready)
+	if got := w.data(shop, "cm", "all"); got != "blue large hunter2" {
+		t.Errorf("got %q, want the Secret over the ConfigMap over the bundle over the chart", got)
+	}
+
+	// Nothing of a Secret is shown.
+	w.edit(w.must("v1/ConfigMap", shop, "cm"), "kubectl", `{"data":{"all":"mine"}}`)
+	bd = w.until("web", in(fleet.Modified))
+	if text := fmt.Sprintf("%+v", bd.Status); strings.Contains(text, "hunter2") || !strings.Contains(text, "data.all") {
+		t.Errorf("the status shows the secret, or not the field: %s", text)
+	}
+}
+
+func TestLookupsAndRandomOutputAreRenderedOnce(t *testing.T) {
+	w := newWorld(t)
+	shop := w.ns("shop")
+	w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: shop}})
+	w.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: shop, Name: "there"}, Data: map[string]string{"next": "second"}})
+	w.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: shop, Name: "second"}, Data: map[string]string{"v": "found"}})
+	template := func(more string) string {
+		return chart + `-- templates/cm.yaml --
+{{- $first := lookup "v1" "ConfigMap" .Release.Namespace "there" }}
+{{- $second := lookup "v1" "ConfigMap" .Release.Namespace $first.data.next }}
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: cm}
+data:
+  found: {{ $second.data.v }}
+  none: "{{ len (lookup "v1" "ConfigMap" .Release.Namespace "missing") }}"
+  many: "{{ gt (len (lookup "v1" "ConfigMap" .Release.Namespace "").items) 1 }}"
+  random: {{ randAlphaNum 12 }}
+  more: "` + more + "\"\n"
+	}
+	w.deploySource("web", template("1"), fleet.BundleDeploymentOptions{DefaultNamespace: shop})
+	w.start()
+	w.until("web", ready)
+	for key, want := range map[string]string{"found": "found", "none": "0", "many": "true"} {
+		if got := w.data(shop, "cm", key); got != want {
+			t.Errorf("%s: got %q, want %q", key, got, want)
+		}
+	}
+	random := w.data(shop, "cm", "random")
+
+	// A restart, also without the hub, renders nothing again.
+	w.stop()
+	w.hub.Cut(true)
+	w.edit(w.must("v1/ConfigMap", shop, "there"), "kubectl", `{"data":{"next":"elsewhere"}}`)
+	w.start()
+	w.edit(w.must("v1/ConfigMap", shop, "cm"), "kubectl", `{"data":{"found":"mine"}}`)
+	w.hub.Cut(false)
+	bd := w.until("web", in(fleet.Modified))
+	if got := w.data(shop, "cm", "random"); got != random || len(bd.Status.ModifiedStatus) != 1 || len(bd.Status.ModifiedStatus[0].Fields) != 1 {
+		t.Errorf("random was %s, is %s; drift %+v", random, got, bd.Status.ModifiedStatus)
+	}
+
+	// A change of the source does.
+	w.edit(w.must("v1/ConfigMap", shop, "there"), "kubectl", `{"data":{"next":"second"}}`)
+	w.deploySource("web", template("2"), fleet.BundleDeploymentOptions{DefaultNamespace: shop})
+	w.until("web", ready)
+	if w.data(shop, "cm", "more") != "2" || w.data(shop, "cm", "random") == random {
+		t.Error("the new source was not rendered")
+	}
+}
+
+func TestLookupThatIsRefusedSaysWhere(t *testing.T) {
+	w := newWorld(t)
+	shop := w.ns("shop")
+	w.deploySource("web", chart+"-- templates/cm.yaml --\n\n{{ lookup \"example.com/v1\" \"Unicorn\" \"\" \"x\" }}\n", fleet.BundleDeploymentOptions{DefaultNamespace: shop})
+	w.start()
+	bd := w.until("web", in(fleet.ErrApplied))
+	if m := deployedMessage(bd); !strings.Contains(m, "templates/cm.yaml:2") || !strings.Contains(m, "this cluster has no kind Unicorn") {
+		t.Errorf("message: %s", m)
+	}
+}

@@ -1,0 +1,114 @@
+package pipeline_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/flotilla-sh/flotilla/internal/pipeline"
+	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
+)
+
+func TestWhereABundleIsRendered(t *testing.T) {
+	from := []fleet.ValuesFrom{{ConfigMapKeyRef: &fleet.ConfigMapKeySelector{}}}
+	for name, tt := range map[string]struct {
+		needs   string
+		most    int
+		change  func(*pipeline.Input)
+		source  bool
+		renders int64
+		warning string
+	}{
+		"on the hub":           {renders: 1},
+		"asked for":            {source: true, change: func(in *pipeline.Input) { in.Bundle.Spec.Render = fleet.RenderAgent }},
+		"values there":         {source: true, change: func(in *pipeline.Input) { in.Bundle.Spec.Helm.ValuesFrom = from }},
+		"a lookup":             {source: true, needs: "looks up Secret x", renders: 1, warning: "each cluster renders this for itself: looks up Secret x"},
+		"too many renders":     {source: true, most: 1, warning: "it has 2 different renders, and the hub makes at most 1"},
+		"as many as there may": {most: 2, renders: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := &counter{needs: tt.needs}
+			s := stages(c)
+			s.MaxRenders = tt.most
+			in := input(cluster("a", "v1.36.1", "x"))
+			if tt.most > 0 {
+				in = input(cluster("a", "v1.36.1", "x"), cluster("b", "v1.36.1", "y"))
+				tt.renders *= 2
+			}
+			if tt.change != nil {
+				tt.change(&in)
+			}
+			outcomes := run(t, s, in)
+			out := outcomes[0]
+			if out.Err != nil || out.Desired.Content.Source != tt.source || out.Encoded == nil || c.renders.Load() != tt.renders {
+				t.Fatalf("%d renders, %+v", c.renders.Load(), out)
+			}
+			if all, _ := pipeline.Warnings(outcomes); !strings.Contains(strings.Join(all, "\n"), tt.warning) {
+				t.Errorf("warnings %q, want %q", all, tt.warning)
+			}
+
+			// A restarted hub renders nothing and changes nothing.
+			in.Remembered = map[string]pipeline.Remembered{}
+			for _, o := range outcomes {
+				in.Remembered[o.Desired.Namespace] = pipeline.Remembered{Input: o.Desired.RenderInput, Asked: o.Desired.RenderAsked, Content: o.Desired.Content}
+			}
+			again := &counter{needs: tt.needs}
+			s = stages(again)
+			s.MaxRenders = tt.most
+			for i, o := range run(t, s, in) {
+				if o.Encoded != nil || again.renders.Load() > 0 || o.Desired.Content != outcomes[i].Desired.Content {
+					t.Errorf("after a restart: %d renders, %+v", again.renders.Load(), o.Desired)
+				}
+			}
+		})
+	}
+}
+
+func TestTheSourceNamesWhatMattersAlone(t *testing.T) {
+	content := func(change func(*pipeline.Input)) string {
+		in := input(cluster("a", "v1.36.1", "x"))
+		in.Bundle.Spec.Render = fleet.RenderAgent
+		change(&in)
+		return run(t, stages(&counter{}), in)[0].Desired.Content.Digest
+	}
+	same := content(func(*pipeline.Input) {})
+	for name, change := range map[string]func(*pipeline.Input){
+		"a commit":        func(in *pipeline.Input) { in.Commit = "other" },
+		"another version": func(in *pipeline.Input) { in.Clusters[0].Capabilities.KubeVersion = "v1.37.0" },
+		"drift settings":  func(in *pipeline.Input) { in.Bundle.Spec.CorrectDrift = &fleet.CorrectDrift{Enabled: true} },
+	} {
+		if content(change) != same {
+			t.Errorf("%s changes the source", name)
+		}
+	}
+	if content(func(in *pipeline.Input) { in.Clusters[0].Labels = map[string]string{"text": "y"} }) == same {
+		t.Error("other values do not change the source")
+	}
+}
+
+func TestManyRendersMoveToAgentsAndBackWithSlack(t *testing.T) {
+	clusters := func(n int) (out []pipeline.Cluster) {
+		for i := range n {
+			out = append(out, cluster(fmt.Sprintf("c%02d", i), "v1.36.1", fmt.Sprint(i)))
+		}
+		return out
+	}
+	s := stages(&counter{})
+	s.MaxRenders = 10
+	remembered := map[string]pipeline.Remembered{}
+	for _, tt := range []struct {
+		clusters int
+		source   bool
+	}{{10, false}, {11, true}, {10, true}, {9, true}, {8, false}, {10, false}} {
+		in := input(clusters(tt.clusters)...)
+		in.Remembered = remembered
+		outcomes := run(t, s, in)
+		clear(remembered)
+		for _, o := range outcomes {
+			remembered[o.Desired.Namespace] = pipeline.Remembered{Input: o.Desired.RenderInput, Asked: o.Desired.RenderAsked, Content: o.Desired.Content}
+		}
+		if outcomes[0].Desired.Content.Source != tt.source {
+			t.Errorf("%d clusters: agents render: %v", tt.clusters, !tt.source)
+		}
+	}
+}
