@@ -2,70 +2,49 @@ package rows
 
 import (
 	"context"
-	"time"
 
-	"github.com/flotilla-sh/flotilla/internal/bench/meter"
 	"github.com/flotilla-sh/flotilla/internal/bench/report"
 	"github.com/flotilla-sh/flotilla/internal/bench/stage"
 )
 
 var deploy = Row{
 	Name: "deploy", N: 1000,
-	Title:   "one bundle of one object on N clusters, created and then changed",
-	measure: func(ctx context.Context, r *Run) error { return r.rollout(ctx, rollout{clusters: r.N, bundles: 1}) },
+	Title: "one bundle of one object on N clusters, created and then changed",
+	measure: func(ctx context.Context, r *Run) error {
+		return r.rollouts(ctx, rollout{clusters: r.N, bundles: many("bundle", 1), goals: goals{
+			"create → all Ready":                {goal: "≤ 6", peer: "57.7"},
+			"update → all Ready":                {goal: "≤ 6", peer: "44.2"},
+			"create: requests per deployment":   {goal: "≤ 4.2", peer: "23.5"},
+			"update: requests per deployment":   {goal: "≤ 4.2", peer: "13.0"},
+			"create: etcd puts per deployment":  {goal: "≤ 3.2", peer: "7.0"},
+			"update: etcd puts per deployment":  {goal: "≤ 3.2", peer: "7.0"},
+			"create: etcd log per deployment":   {goal: "≤ 4", peer: "20.8"},
+			"update: etcd log per deployment":   {goal: "≤ 4", peer: "20.8"},
+			"create: CPU per 1,000 deployments": {goal: "≤ 8", peer: "98"},
+			"update: CPU per 1,000 deployments": {goal: "≤ 8", peer: "98"},
+			"create: of it the hub":             {goal: "≤ 1.5"},
+			"update: of it the hub":             {goal: "≤ 1.5"},
+		}})
+	},
 }
 
-// rollout is a number of bundles that each go to some of the clusters.
-type rollout struct {
-	clusters, bundles int
+// goals are what the architecture asks of figures, by their names, and what
+// the peer needs.
+type goals map[string]struct{ goal, peer string }
+
+// mark puts goals to figures.
+func (g goals) mark(figures []report.Figure) {
+	for i := range figures {
+		f := &figures[i]
+		f.Goal, f.Peer = g[f.Name].goal, g[f.Name].peer
+	}
 }
 
-// rollout measures the creation of bundles and a change of each.
-func (r *Run) rollout(ctx context.Context, o rollout) error {
-	s, raw, err := r.fleet(ctx, o.clusters)
-	if err != nil {
-		return err
+// many are n small bundles that go to all clusters.
+func many(name string, n int) []stage.Bundle {
+	out := make([]stage.Bundle, n)
+	for i := range out {
+		out[i] = small(name, i)
 	}
-	defer func() { _ = s.Stop() }()
-	memory, err := meter.WatchMemory(s.HubPID())
-	if err != nil {
-		return err
-	}
-	pairs := o.bundles * o.clusters
-	for _, phase := range []struct {
-		name, value string
-		act         func(context.Context, stage.Bundle) error
-		floor       time.Duration
-	}{
-		{"create", "one", s.Create, raw.Pairs(pairs)},
-		{"update", "two", s.Update, raw.Updates(pairs)},
-	} {
-		r.Log("%s of %d bundles on %d clusters", phase.name, o.bundles, o.clusters)
-		took, use, err := s.Cost(ctx, func(ctx context.Context) (time.Time, error) {
-			for i := range o.bundles {
-				if err := phase.act(ctx, numbered(i, phase.value)); err != nil {
-					return time.Time{}, err
-				}
-			}
-			return s.AwaitReady(ctx, o.bundles, o.clusters)
-		})
-		if err != nil {
-			return err
-		}
-		r.phase(phase.name, use)
-		r.record(report.Figure{Name: phase.name + " → all Ready", Unit: "s", Value: took.Seconds(), Floor: phase.floor.Seconds()})
-		r.costs(phase.name, pairs, use, raw)
-	}
-	peak, err := memory.Stop()
-	if err != nil {
-		return err
-	}
-	r.memory(peak)
-	return nil
-}
-
-// numbered is one of several small bundles.
-func numbered(i int, value string) stage.Bundle {
-	name := bundleName(i)
-	return stage.Bundle{Name: name, Files: map[string]string{"configmap.yaml": stage.ConfigMap(name, value)}}
+	return out
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/flotilla-sh/flotilla/internal/bench/meter"
 	"github.com/flotilla-sh/flotilla/internal/bench/report"
+	"github.com/flotilla-sh/flotilla/internal/bench/sim"
 	"github.com/flotilla-sh/flotilla/internal/bench/stage"
 )
 
@@ -108,7 +109,10 @@ func (r *Run) fleet(ctx context.Context, n int) (*stage.Stage, stage.Raw, error)
 	if err != nil {
 		return nil, stage.Raw{}, err
 	}
-	raw, err := r.populate(ctx, s, n)
+	raw, err := s.MeasureRaw(ctx)
+	if err == nil {
+		err = r.populate(ctx, s, n)
+	}
 	if err != nil {
 		_ = s.Stop()
 		return nil, raw, err
@@ -116,19 +120,13 @@ func (r *Run) fleet(ctx context.Context, n int) (*stage.Stage, stage.Raw, error)
 	return s, raw, nil
 }
 
-func (r *Run) populate(ctx context.Context, s *stage.Stage, n int) (stage.Raw, error) {
-	raw, err := s.MeasureRaw(ctx)
-	if err != nil {
-		return raw, err
-	}
+// populate makes n clusters with agents, and waits until they are at rest.
+func (r *Run) populate(ctx context.Context, s *stage.Stage, n int) error {
 	if err := s.Register(ctx, n); err != nil {
-		return raw, err
+		return err
 	}
-	if err := s.StartAgents(ctx, spread(n)); err != nil {
-		return raw, err
+	if err := s.StartAgents(ctx, sim.Spread(n)); err != nil {
+		return err
 	}
-	return raw, s.Rest(ctx)
+	return s.Rest(ctx)
 }
-
-// spread is a time in which n agents start without a rush.
-func spread(n int) time.Duration { return time.Duration(n) * 5 * time.Millisecond }

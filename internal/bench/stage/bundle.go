@@ -57,18 +57,30 @@ func (s *Stage) Update(ctx context.Context, b Bundle) error {
 	return s.Hub.Patch(ctx, bundle, client.MergeFrom(base))
 }
 
+// Want is the number of clusters that each of some bundles goes to.
+type Want map[string]int
+
+// pairs is the number of deployments that this makes.
+func (w Want) pairs() int {
+	n := 0
+	for _, clusters := range w {
+		n += clusters
+	}
+	return n
+}
+
 // AwaitReady waits until the roll-up of every Bundle says that all of its
 // deployments run its newest generation, and returns when that was. That the
 // deployments themselves say so too is checked afterwards.
-func (s *Stage) AwaitReady(ctx context.Context, bundles, clusters int) (time.Time, error) {
-	ctx, cancel := within(ctx, fmt.Sprintf("%d bundles ready on %d clusters each", bundles, clusters))
+func (s *Stage) AwaitReady(ctx context.Context, want Want) (time.Time, error) {
+	ctx, cancel := within(ctx, fmt.Sprintf("%d deployments of %d bundles ready", want.pairs(), len(want)))
 	defer cancel()
 	for {
-		if err := s.watchReady(ctx, bundles, clusters); err != nil {
+		if err := s.watchReady(ctx, want); err != nil {
 			return time.Time{}, err
 		}
 		at := time.Now()
-		err := s.verify(ctx, bundles*clusters)
+		err := s.verify(ctx, want)
 		if err == nil {
 			return at, nil
 		}
@@ -82,7 +94,7 @@ func (s *Stage) AwaitReady(ctx context.Context, bundles, clusters int) (time.Tim
 }
 
 // watchReady returns when the bundles say that they are ready.
-func (s *Stage) watchReady(ctx context.Context, bundles, clusters int) error {
+func (s *Stage) watchReady(ctx context.Context, want Want) error {
 	ready := map[string]bool{}
 	last := "nothing was seen of them"
 	for {
@@ -91,9 +103,15 @@ func (s *Stage) watchReady(ctx context.Context, bundles, clusters int) error {
 			return errors.Join(err, context.Cause(ctx))
 		}
 		done := follow(w, func(b *fleet.Bundle) bool {
-			ready[b.Name] = isReady(b, clusters)
+			clusters, ours := want[b.Name]
+			if !ours {
+				return false
+			}
+			if delete(ready, b.Name); isReady(b, clusters) {
+				ready[b.Name] = true
+			}
 			last = fmt.Sprintf("%s has %d of %d ready", b.Name, b.Status.Summary.Ready, b.Status.Summary.DesiredReady)
-			return count(ready) == bundles
+			return len(ready) == len(want)
 		})
 		if done {
 			return nil
@@ -115,35 +133,30 @@ func follow(w watch.Interface, see func(*fleet.Bundle) bool) bool {
 	return false
 }
 
-func count(ready map[string]bool) int {
-	n := 0
-	for _, is := range ready {
-		if is {
-			n++
-		}
-	}
-	return n
-}
-
 func isReady(b *fleet.Bundle, clusters int) bool {
 	return b.Status.ObservedGeneration == b.Generation && b.Status.Summary.Ready == clusters &&
 		b.Status.Summary.DesiredReady == clusters && fleet.IsConditionTrue(b.Status.Conditions, fleet.ConditionReady)
 }
 
 // verify reads the deployments.
-func (s *Stage) verify(ctx context.Context, want int) error {
+func (s *Stage) verify(ctx context.Context, want Want) error {
 	list := &fleet.BundleDeploymentList{}
 	if err := s.Hub.List(ctx, list); err != nil {
 		return err
 	}
-	if len(list.Items) != want {
-		return fmt.Errorf("there are %d deployments, want %d", len(list.Items), want)
-	}
+	n := 0
 	for i := range list.Items {
 		d := &list.Items[i]
+		if _, ours := want[d.Labels[fleet.BundleLabel]]; !ours {
+			continue
+		}
+		n++
 		if d.Status.AppliedDeploymentID != d.Spec.DeploymentID || !d.Status.Ready {
 			return fmt.Errorf("deployment %s/%s has applied %q, wants %q", d.Namespace, d.Name, d.Status.AppliedDeploymentID, d.Spec.DeploymentID)
 		}
+	}
+	if n != want.pairs() {
+		return fmt.Errorf("there are %d deployments, want %d", n, want.pairs())
 	}
 	return nil
 }

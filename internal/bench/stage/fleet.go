@@ -19,6 +19,9 @@ import (
 const (
 	// Namespace is where clusters and bundles are.
 	Namespace = fleet.DefaultNamespace
+	// GroupLabel numbers the groups of GroupSize clusters.
+	GroupLabel = "group"
+	GroupSize  = 10
 	// parallel bounds the requests of the bench while it sets up.
 	parallel = 16
 	// indexLabel numbers the clusters of the fleet.
@@ -40,7 +43,7 @@ func (s *Stage) Register(ctx context.Context, n int) error {
 		group.Go(func() error {
 			return s.Hub.Create(ctx, &fleet.Cluster{ObjectMeta: metav1.ObjectMeta{
 				Namespace: Namespace, Name: fmt.Sprintf("cluster-%04d", i),
-				Labels: map[string]string{"env": "prod", indexLabel: fmt.Sprint(i)},
+				Labels: map[string]string{"env": "prod", indexLabel: fmt.Sprint(i), GroupLabel: fmt.Sprint(i / GroupSize)},
 			}})
 		})
 	}

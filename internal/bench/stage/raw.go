@@ -39,13 +39,13 @@ type Raw struct {
 }
 
 // Pairs is how long n pairs take at least.
-func (r Raw) Pairs(n int) time.Duration {
-	return time.Duration(float64(n) * (1/r.CreateRate + 1/r.PatchRate) * float64(time.Second))
+func (r Raw) Pairs(n float64) time.Duration {
+	return time.Duration(n * (1/r.CreateRate + 1/r.PatchRate) * float64(time.Second))
 }
 
 // Updates is how long n changes of a spec and of a status take at least.
-func (r Raw) Updates(n int) time.Duration {
-	return time.Duration(float64(n) * 2 / r.PatchRate * float64(time.Second))
+func (r Raw) Updates(n float64) time.Duration {
+	return time.Duration(n * 2 / r.PatchRate * float64(time.Second))
 }
 
 // MeasureRaw measures the API server with the hub stopped, and leaves nothing
