@@ -241,7 +241,7 @@ func (c *Controller) visit(ctx context.Context, name string) time.Duration {
 		}
 		if err := c.act(ctx, j, decision); err != nil && ctx.Err() == nil {
 			log.Info("could not do what is called for; trying again", "situation", decision.Situation, "error", err.Error())
-			c.update(name, func(j *job) { j.trouble = j.trouble.failed(j.wantedID(), nil, err, c.clock.Now()) })
+			c.update(name, func(j *job) { j.trouble = j.trouble.failed(j.attemptID(), nil, err, c.clock.Now()) })
 		}
 	}
 	return backoffMax

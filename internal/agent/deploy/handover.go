@@ -38,7 +38,7 @@ func (c *Controller) settles(j job) bool {
 	if !c.clock.Now().Before(until) {
 		return false
 	}
-	c.update(j.name, func(j *job) { j.settling = settling{id: j.wantedID(), until: until} })
+	c.update(j.name, func(j *job) { j.settling = settling{id: j.attemptID(), until: until} })
 	return true
 }
 

@@ -145,13 +145,22 @@ func (j *job) wantedID() string {
 	return ""
 }
 
+// attemptID names what is attempted: to run a deployment ID, or to remove the
+// deployment. What failed of the one says nothing about the other.
+func (j *job) attemptID() string {
+	if j.leaves() {
+		return "removal"
+	}
+	return j.wantedID()
+}
+
 // facts puts together what is known of a job.
 func (j *job) facts(listed bool, blocked []string, now time.Time) Facts {
 	f := Facts{Listed: listed, Desired: j.desired != nil, Recorded: j.record != nil, Blocked: blocked}
-	if j.trouble.id == j.wantedID() {
+	if j.trouble.id == j.attemptID() {
 		f.RetryIn = max(0, j.trouble.until.Sub(now))
 	}
-	f.Settling = j.settling.left(j.wantedID(), now)
+	f.Settling = j.settling.left(j.attemptID(), now)
 	if r := j.record; r != nil {
 		f.Removing = r.Removing
 		f.Finished = j.finished() && !j.stale

@@ -200,7 +200,7 @@ func (j *job) problem(d Decision) (reason, message string) {
 	case Refused, WentBack, Blocked, Deleting:
 		return string(d.Situation), d.Message
 	}
-	if j.trouble.id != j.wantedID() || j.finished() && !j.drifted() {
+	if j.trouble.id != j.attemptID() || j.finished() && !j.drifted() {
 		return "", ""
 	}
 	if j.trouble.err != nil && !j.finished() {
