@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/rest"
@@ -101,7 +102,7 @@ func run(ctx context.Context, f flags) error {
 		Executable: executable, Size: 1, MemoryLimit: f.renderMemory, Deadline: f.renderDeadline, Idle: renderIdle,
 	})
 	defer pool.Close()
-	options.Renderer = pool
+	options.Renderer, options.Metrics = pool, prometheus.DefaultRegisterer
 	if f.metricsAddress != "" {
 		go serve(ctx, f.metricsAddress)
 	}

@@ -9,18 +9,21 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	typedeventsv1 "k8s.io/client-go/kubernetes/typed/events/v1"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
 	"github.com/flotilla-sh/flotilla/internal/agent/deploy"
 	"github.com/flotilla-sh/flotilla/internal/agent/drift"
+	"github.com/flotilla-sh/flotilla/internal/agent/events"
 	"github.com/flotilla-sh/flotilla/internal/agent/heartbeat"
 	"github.com/flotilla-sh/flotilla/internal/agent/hub"
 	"github.com/flotilla-sh/flotilla/internal/agent/render"
@@ -51,6 +54,8 @@ type Options struct {
 	Settle time.Duration
 	// Heartbeat is the time between two heartbeats.
 	Heartbeat time.Duration
+	// Metrics takes the agent's Prometheus metrics; nil where nobody wants them.
+	Metrics prometheus.Registerer
 	// Renderer renders what the hub leaves to the cluster.
 	Renderer engine.Renderer
 	Clock    clock.Clock
@@ -70,6 +75,13 @@ func Run(ctx context.Context, o Options) error {
 	a.deploy.Restore(ctx, records)
 	logr.FromContextOrDiscard(ctx).Info("started", "deployments", len(records), "hub", o.Hub.Host, "namespace", o.HubNamespace)
 	var group sync.WaitGroup
+	if o.Metrics != nil {
+		if err := o.Metrics.Register(a.deploy); err != nil {
+			return fmt.Errorf("register the metrics: %w", err)
+		}
+		defer o.Metrics.Unregister(a.deploy)
+	}
+	group.Go(func() { a.events.Run(ctx) })
 	group.Go(func() { a.beat.Run(ctx) })
 	group.Go(func() { a.report.Run(ctx) })
 	group.Go(func() { a.drift.Run(ctx, a.deploy) })
@@ -83,6 +95,7 @@ func Run(ctx context.Context, o Options) error {
 // agent is the parts of an agent.
 type agent struct {
 	options    Options
+	events     *events.Recorder
 	hub        *hub.Client
 	namespaces typedcorev1.NamespaceInterface
 	store      *state.Store
@@ -111,7 +124,11 @@ func build(o Options) (*agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &agent{options: o, hub: hubClient, namespaces: core.Namespaces(), store: state.NewStore(core.Secrets(o.Namespace))}
+	told, err := typedeventsv1.NewForConfig(protobuf(spoke))
+	if err != nil {
+		return nil, fmt.Errorf("connect to the cluster: %w", err)
+	}
+	a := &agent{options: o, events: events.New(told, o.Namespace), hub: hubClient, namespaces: core.Namespaces(), store: state.NewStore(core.Secrets(o.Namespace))}
 	a.assemble(client, found)
 	return a, nil
 }
@@ -139,7 +156,7 @@ func (a *agent) assemble(client *apply.Client, found *discovery.DiscoveryClient)
 	a.deploy = deploy.New(deploy.Options{
 		Hub: a.hub, Store: a.store, Engine: apply.NewEngine(client), Observer: watching, Clock: o.Clock,
 		KindsChanged: func() { a.report.Wake() }, Namespace: o.Namespace, Settle: o.Settle,
-		Renderer: &render.Renderer{Engine: o.Renderer, Version: found},
+		Renderer: &render.Renderer{Engine: o.Renderer, Version: found}, Teller: a.events,
 	})
 	watching.deployments = a.deploy
 	a.report = report.New(report.Options{

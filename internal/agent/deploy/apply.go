@@ -67,6 +67,7 @@ func (c *Controller) run(ctx context.Context, name string, next *state.Record, p
 	owner := next.Owner()
 	c.observer.Begin(owner)
 	result, failed := c.engine.Apply(ctx, plan)
+	c.metrics.applied(failed == nil && len(result.Failures) == 0)
 	done := *next
 	done.Inventory = result.Inventory
 	done.Held, done.Asked = heldAfter(next.Held, result), apply.Asked(result.Failures)

@@ -58,6 +58,8 @@ type Controller struct {
 	engine   *apply.Engine
 	renderer *render.Renderer
 	observer Observer
+	teller   Teller
+	metrics  *metrics
 	clock    clock.Clock
 	queue    workqueue.TypedDelayingInterface[string]
 	// changed is called when the kinds of the cluster may have changed.
@@ -81,6 +83,8 @@ type Options struct {
 	Renderer *render.Renderer
 	Observer Observer
 	Clock    clock.Clock
+	// Teller tells the people of this cluster what happens; nil tells nobody.
+	Teller Teller
 	// KindsChanged is called after custom resource definitions were applied.
 	KindsChanged func()
 	// Namespace is the agent's own, which it never deletes.
@@ -94,7 +98,7 @@ type Options struct {
 func New(o Options) *Controller {
 	return &Controller{
 		hub: o.Hub, store: o.Store, engine: o.Engine, renderer: o.Renderer, observer: o.Observer, clock: o.Clock, changed: o.KindsChanged,
-		namespace: o.Namespace, settle: o.Settle,
+		namespace: o.Namespace, settle: o.Settle, teller: o.Teller, metrics: newMetrics(),
 		queue: workqueue.NewTypedDelayingQueue[string](),
 		jobs:  map[string]*job{}, labels: map[string]string{},
 	}
@@ -106,6 +110,7 @@ func (c *Controller) Restore(ctx context.Context, records []*state.Record) {
 		owner := r.Owner()
 		c.update(r.Name, func(j *job) {
 			j.record, j.trackedSince, j.arrived = r, c.clock.Now(), c.clock.Now()
+			j.told.applied = r.Applied // that was told before
 			c.labels[owner.Label] = r.Name
 		})
 		c.observer.Applied(ctx, owner, r.Inventory, nil)
@@ -276,12 +281,13 @@ func (c *Controller) rest(ctx context.Context, j job, d Decision) time.Duration 
 			return backoffMin
 		}
 	}
+	if left := lookTime - c.clock.Since(j.trackedSince); left > 0 && j.awaitsLook() {
+		return left
+	}
+	c.tell(j, d)
 	values := c.checkValues(ctx, j)
 	if j.desired == nil {
 		return sooner(d.After, values)
-	}
-	if left := lookTime - c.clock.Since(j.trackedSince); left > 0 && j.awaitsLook() {
-		return left
 	}
 	if err := c.report(ctx, j, d); err != nil {
 		logr.FromContextOrDiscard(ctx).Info("could not report to the hub; trying again", "deployment", j.name, "error", err.Error())

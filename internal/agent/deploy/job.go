@@ -58,6 +58,9 @@ type job struct {
 	// made is the last render of this cluster, whether it was applied or not.
 	made *made
 
+	// told is what the people of this cluster were told last.
+	told tale
+
 	trouble  trouble
 	removal  *fleet.RemovalStatus
 	observed map[apply.Ref]observe.Finding
@@ -261,6 +264,14 @@ func (j *job) next() *state.Record {
 		r.DeploymentID, r.Options, r.CorrectDrift = d.Spec.DeploymentID, d.Spec.Options, correct(d)
 	}
 	return r
+}
+
+// bundle returns the owner of the job's objects.
+func (j *job) bundle() apply.Owner {
+	if j.record != nil {
+		return j.record.Owner()
+	}
+	return j.next().Owner()
 }
 
 // bundleOf returns the name and namespace of a deployment's bundle.

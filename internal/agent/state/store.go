@@ -14,6 +14,7 @@ import (
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/flotilla-sh/flotilla/internal/apply"
 	"github.com/flotilla-sh/flotilla/internal/content"
 	"github.com/flotilla-sh/flotilla/internal/digest"
 )
@@ -112,7 +113,10 @@ const (
 	contentPrefix = "flotilla-content-"
 )
 
-func recordName(r *Record) string { return recordPrefix + r.Owner().Label }
+// SecretName is the name of the Secret that holds the record of a bundle.
+func SecretName(owner apply.Owner) string { return recordPrefix + owner.Label }
+
+func recordName(r *Record) string { return SecretName(r.Owner()) }
 
 // Save stores a record, and before it the content that it needs.
 func (s *Store) Save(ctx context.Context, r *Record) error {
