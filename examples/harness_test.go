@@ -71,8 +71,8 @@ func renderFor(t *testing.T, draft *bundle.Draft, clusters []pipeline.Cluster) m
 		if o.Err != nil {
 			t.Fatalf("%s: %v", draft.Path, o.Err)
 		}
-		if len(o.Result.Warnings)+len(o.Result.Hooks)+len(o.Result.UnknownScope) > 0 {
-			t.Errorf("%s: warnings %q, hooks %q, unknown scope %q", draft.Path, o.Result.Warnings, o.Result.Hooks, o.Result.UnknownScope)
+		if len(o.Result.Warnings)+len(o.Result.UnknownScope) > 0 {
+			t.Errorf("%s: warnings %q, unknown scope %q", draft.Path, o.Result.Warnings, o.Result.UnknownScope)
 		}
 		out[o.Desired.Cluster] = decode(t, o.Result.Objects)
 	}

@@ -31,6 +31,12 @@ func (w *watching) Applied(ctx context.Context, owner apply.Owner, inventory app
 	}
 }
 
+// Await asks to be told of any change of objects that are not tracked.
+func (w *watching) Await(ctx context.Context, owner apply.Owner, refs []apply.Ref) {
+	w.tracker.Await(owner, refs)
+	w.watcher.Sync(ctx)
+}
+
 // Gone drops a deployment.
 func (w *watching) Gone(ctx context.Context, label string) {
 	w.tracker.Forget(label)

@@ -35,11 +35,22 @@ func NewEngine(c *Client) *Engine { return &Engine{client: c} }
 // Client returns the client that the engine works through.
 func (e *Engine) Client() *Client { return e.client }
 
-// Apply does what p says: custom resource definitions and namespaces first, and
-// the rest when those are established. What left the bundle is pruned once
-// everything else is as wanted. The error says that the cluster could not be
-// used; what went wrong with single objects is in the result.
-func (e *Engine) Apply(ctx context.Context, p *Plan) (*Result, error) {
+// Part says how much of a plan is applied.
+type Part int
+
+const (
+	// Definitions are custom resource definitions and namespaces.
+	Definitions Part = iota
+	// Everything is all of it, and what left the bundle is pruned.
+	Everything
+)
+
+// Apply does what p says, or a part of it: custom resource definitions and
+// namespaces first, and the rest when those are established. What left the
+// bundle is pruned once everything else is as wanted. The error says that the
+// cluster could not be used; what went wrong with single objects is in the
+// result.
+func (e *Engine) Apply(ctx context.Context, p *Plan, part Part) (*Result, error) {
 	run := &run{engine: e, plan: p, known: p.deployment.Previous.index(), outcomes: make([]*outcome, len(p.items))}
 	run.result.Failures = slices.Clone(p.failures)
 	first := 0
@@ -47,15 +58,18 @@ func (e *Engine) Apply(ctx context.Context, p *Plan) (*Result, error) {
 		first++
 	}
 	if err := run.definitions(ctx, first); err != nil {
-		return run.finish(ctx), err
+		return run.finish(ctx, false), err
 	}
 	if err := run.createNamespaces(ctx); err != nil {
-		return run.finish(ctx), err
+		return run.finish(ctx, false), err
+	}
+	if part == Definitions {
+		return run.finish(ctx, false), nil
 	}
 	if err := run.stage(ctx, first, len(p.items)); err != nil {
-		return run.finish(ctx), err
+		return run.finish(ctx, false), err
 	}
-	return run.finish(ctx), nil
+	return run.finish(ctx, true), nil
 }
 
 // run is one apply under way.
@@ -229,7 +243,7 @@ func (r *run) record(i int, out outcome) {
 }
 
 // finish prunes where all is well, and puts the inventory together.
-func (r *run) finish(ctx context.Context) *Result {
+func (r *run) finish(ctx context.Context, prune bool) *Result {
 	var now Inventory
 	refused := map[Ref]bool{}
 	for i, it := range r.plan.items {
@@ -241,10 +255,11 @@ func (r *run) finish(ctx context.Context) *Result {
 		now = append(now, *entry)
 	}
 	gone := slices.DeleteFunc(r.plan.deployment.Previous.missingFrom(now), func(e Entry) bool { return refused[e.Identity()] })
-	if len(r.result.Failures) == 0 && ctx.Err() == nil {
+	if prune && len(r.result.Failures) == 0 && ctx.Err() == nil {
 		gone = r.engine.prune(ctx, r.plan.deployment, gone, &r.result)
 	}
 	r.result.Inventory = append(Inventory(gone), now...)
+	r.plan.deployment.Previous = r.result.Inventory
 	slices.SortStableFunc(r.result.Failures, func(a, b Failure) int { return a.Ref.Compare(b.Ref) })
 	return &r.result
 }

@@ -137,26 +137,36 @@ func (r *run) judged(ctx context.Context, it item) (guard, error) {
 	if head.DeletionTimestamp != nil {
 		return guard{}, terminating(head)
 	}
-	d := r.plan.deployment
-	owner := markOf(head)
-	decision, why := judge(head, claim{
-		Owner: d.Owner, takeOwnership: d.Options.TakeOwnership, abandoned: owner.sameHub(d.Owner) && d.abandoned(owner.bundle, it.ref),
-	})
-	if decision == refuse {
-		owned := &ownedError{why: why}
-		if owner.sameHub(d.Owner) {
-			owned.bundle = owner.bundle
-		}
-		return guard{}, fault.Wait(ownedRetry, ReasonOwned, owned)
+	decision, err := r.verdict(it.ref, head)
+	if err != nil {
+		return guard{}, err
 	}
 	g := guard{uid: head.UID, found: head.Annotations[CreatedAnnotation] == ""}
-	if decision == ours && applies(head.ManagedFields, d.Owner.Manager) {
+	if decision == ours && applies(head.ManagedFields, r.plan.deployment.Owner.Manager) {
 		return g, nil
 	}
 	if asRead, err := r.adopt(ctx, it, head); err != nil || !asRead {
 		return guard{}, err
 	}
 	return g, nil
+}
+
+// verdict says what the owner of a live object allows; the error says why it
+// allows nothing.
+func (r *run) verdict(ref Ref, head *metav1.PartialObjectMetadata) (verdict, error) {
+	d := r.plan.deployment
+	owner := markOf(head)
+	decision, why := judge(head, claim{
+		Owner: d.Owner, takeOwnership: d.Options.TakeOwnership, abandoned: owner.sameHub(d.Owner) && d.abandoned(owner.bundle, ref),
+	})
+	if decision != refuse {
+		return decision, nil
+	}
+	owned := &ownedError{why: why}
+	if owner.sameHub(d.Owner) {
+		owned.bundle = owner.bundle
+	}
+	return refuse, fault.Wait(ownedRetry, ReasonOwned, owned)
 }
 
 func terminating(head *metav1.PartialObjectMetadata) error {

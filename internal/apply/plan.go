@@ -24,6 +24,7 @@ import (
 type Plan struct {
 	deployment Deployment
 	items      []item
+	hooks      []hookItem
 	failures   []Failure
 	crds       map[schema.GroupVersionKind]bool
 }
@@ -45,6 +46,10 @@ func (e *Engine) Plan(ctx context.Context, d Deployment) (*Plan, error) {
 	p := &Plan{deployment: d, crds: definedKinds(d.Objects)}
 	seen := map[Ref]bool{}
 	for _, obj := range d.Objects {
+		h, isHook := hookOf(obj)
+		if isHook && len(h.Events) == 0 {
+			continue
+		}
 		if err := e.place(ctx, p, obj); err != nil {
 			if !isObjectError(err) {
 				return nil, err
@@ -53,6 +58,10 @@ func (e *Engine) Plan(ctx context.Context, d Deployment) (*Plan, error) {
 			continue
 		}
 		it, err := newItem(obj, d.Owner)
+		if err == nil && isHook {
+			p.hooks = append(p.hooks, hookItem{item: it, Hook: h})
+			continue
+		}
 		if err == nil && seen[it.ref.Identity()] {
 			err = stall(ReasonTwice, fmt.Errorf("the bundle has it twice: remove one of the two"))
 		}
@@ -86,17 +95,27 @@ func (p *Plan) Intent() Inventory {
 // Objects returns the number of objects of the plan.
 func (p *Plan) Objects() int { return len(p.items) + len(p.failures) }
 
-// Find returns the object ref as it is wanted.
+// Find returns the object ref as it was applied; it does not know an object
+// that was applied in another form, or not at all yet.
 func (p *Plan) Find(ref Ref) (*unstructured.Unstructured, bool) {
-	for _, it := range p.items {
-		if it.ref.Identity() == ref.Identity() {
-			return it.obj, true
-		}
+	it, ok := p.find(ref)
+	if !ok {
+		return nil, false
 	}
-	return nil, false
+	i := slices.IndexFunc(p.deployment.Previous, func(e Entry) bool { return e.Identity() == ref.Identity() })
+	return it.obj, i >= 0 && p.deployment.Previous[i].Digest == it.digest
+}
+
+func (p *Plan) find(ref Ref) (item, bool) {
+	i := slices.IndexFunc(p.items, func(it item) bool { return it.ref.Identity() == ref.Identity() })
+	if i < 0 {
+		return item{}, false
+	}
+	return p.items[i], true
 }
 
 func (p *Plan) sort() {
+	slices.SortStableFunc(p.hooks, compareHooks)
 	objects := make([]*unstructured.Unstructured, 0, len(p.items))
 	byObject := make(map[*unstructured.Unstructured]item, len(p.items))
 	for _, it := range p.items {

@@ -205,9 +205,6 @@ func (r *rendering) fill(ctx context.Context, out *renderedBundle, draft *bundle
 	if result.NeedsCluster != "" {
 		out.warnings = append(out.warnings, "only its cluster can render this, the objects are those of an empty one: "+result.NeedsCluster)
 	}
-	if len(result.Hooks) > 0 {
-		out.notes = append(out.notes, "Helm hooks are not printed: "+few(result.Hooks))
-	}
 	if len(result.UnknownScope) > 0 {
 		out.notes = append(out.notes, "the cluster decides whether these kinds have a namespace (say so with --api): "+strings.Join(result.UnknownScope, ", "))
 	}
@@ -235,13 +232,4 @@ func (b *renderedBundle) tell(w io.Writer, strict bool) error {
 // about puts the bundle before a text.
 func (b *renderedBundle) about(text string) string {
 	return fmt.Sprintf("bundle %s: %s", b.name, strings.ReplaceAll(text, "\n", "\n  "))
-}
-
-// few lists the first of many.
-func few(all []string) string {
-	const most = 3
-	if len(all) <= most {
-		return strings.Join(all, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(all[:most], ", "), len(all)-most)
 }

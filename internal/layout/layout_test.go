@@ -21,6 +21,7 @@ var line = []string{
 	"internal/digest",
 	"internal/names",
 	"internal/fault",
+	"internal/hook",
 	"internal/source",
 	"internal/bundle",
 	"internal/render",
@@ -52,7 +53,7 @@ var line = []string{
 
 // pure packages decide; they reach for nothing outside.
 var pure = []string{
-	"pkg/apis", "pkg/fleetyaml", "internal/digest", "internal/names", "internal/fault", "internal/bundle",
+	"pkg/apis", "pkg/fleetyaml", "internal/digest", "internal/names", "internal/fault", "internal/hook", "internal/bundle",
 	"internal/effect", "internal/target", "internal/deployment", "internal/status",
 }
 

@@ -35,6 +35,9 @@ func NewChecker(c *apply.Client) *Checker { return &Checker{client: c} }
 // Health reads an object for its state only.
 func (c *Checker) Health(ctx context.Context, ref apply.Ref, w Wanted) (Finding, error) {
 	live, err := c.client.Get(ctx, ref)
+	if apierrors.IsNotFound(err) || apply.IsNoKind(err) {
+		return missing(ref, w.Rules), nil
+	}
 	if err != nil {
 		return Finding{}, err
 	}

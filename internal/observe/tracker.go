@@ -126,6 +126,10 @@ type group struct {
 	busy bool
 	// pending keeps the last sightings that came while busy.
 	pending map[apply.Ref]*Seen
+	// awaited are other objects of which any change is told; stirred is true
+	// once there was one.
+	awaited map[apply.Ref]bool
+	stirred bool
 }
 
 // Tracker holds what is known of the live objects of all deployments.
@@ -173,6 +177,7 @@ func (t *Tracker) Track(owner apply.Owner, inventory apply.Inventory) {
 	t.groups[owner.Label] = g
 	look := LookAway
 	if old != nil {
+		g.awaited, g.stirred = old.awaited, old.stirred
 		for ref, seen := range old.pending {
 			look = max(look, t.sighted(g, ref, seen))
 		}
@@ -181,6 +186,45 @@ func (t *Tracker) Track(owner apply.Owner, inventory apply.Inventory) {
 		look = max(look, o.look)
 	}
 	t.wake(owner.Label, look)
+}
+
+// Await asks to be told of any change of these objects, and of no others that
+// are not tracked.
+func (t *Tracker) Await(owner apply.Owner, refs []apply.Ref) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	g := t.groups[owner.Label]
+	if g == nil {
+		g = &group{owner: owner, objects: map[apply.Ref]*tracked{}}
+		t.groups[owner.Label] = g
+	}
+	g.awaited = map[apply.Ref]bool{}
+	for _, ref := range refs {
+		g.awaited[ref] = true
+	}
+}
+
+// Stirred tells whether an awaited object has changed since it was last asked.
+func (t *Tracker) Stirred(label string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	g := t.groups[label]
+	if g == nil || !g.stirred {
+		return false
+	}
+	g.stirred = false
+	return true
+}
+
+// stir notes that an awaited object has changed.
+func (t *Tracker) stir(g *group, ref apply.Ref) {
+	for awaited := range g.awaited {
+		if awaited.Identity() == ref.Identity() {
+			g.stirred = true
+			t.notify(g.owner.Label, 0)
+			return
+		}
+	}
 }
 
 // wake asks for a look at a deployment.
@@ -224,6 +268,7 @@ func (t *Tracker) See(label string, ref apply.Ref, meta *metav1.ObjectMeta) {
 	if g == nil {
 		return
 	}
+	t.stir(g, ref)
 	var seen *Seen
 	if meta != nil {
 		s := SeenOf(meta, g.owner.Manager)
@@ -269,6 +314,11 @@ func (t *Tracker) gone(kind apply.Ref, have map[apply.Ref]bool) {
 		for ref, o := range g.objects {
 			if o.entry.GVK() == kind.GVK() && !have[ref] {
 				o.look, o.missing, look = LookDrift, true, LookDrift
+			}
+		}
+		for ref := range g.awaited {
+			if ref.GVK() == kind.GVK() && !have[ref.Identity()] {
+				t.stir(g, ref)
 			}
 		}
 		t.wake(label, look)
@@ -358,6 +408,9 @@ func (t *Tracker) Kinds() map[apply.Ref]bool {
 	for _, g := range t.groups {
 		for _, o := range g.objects {
 			kinds[apply.Ref{Group: o.entry.Group, Version: o.entry.Version, Kind: o.entry.Kind}] = true
+		}
+		for ref := range g.awaited {
+			kinds[apply.Ref{Group: ref.Group, Version: ref.Version, Kind: ref.Kind}] = true
 		}
 	}
 	return kinds

@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -330,18 +329,9 @@ func Warnings(outcomes []Outcome) (all []string, rendered bool) {
 			continue
 		}
 		seen[o.Result] = true
-		for _, w := range warningsOf(o.Result) {
+		for _, w := range o.Result.Warnings {
 			say(w)
 		}
 	}
 	return all, rendered
-}
-
-func warningsOf(r *render.Result) []string {
-	if len(r.Hooks) == 0 {
-		return r.Warnings
-	}
-	const most = 3
-	names := strings.Join(r.Hooks[:min(most, len(r.Hooks))], ", ")
-	return append(slices.Clone(r.Warnings), fmt.Sprintf("%d Helm hooks of this chart do not run yet: %s", len(r.Hooks), names))
 }

@@ -3,6 +3,7 @@ package render_test
 import (
 	"bytes"
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
@@ -48,8 +49,9 @@ func TestRealCharts(t *testing.T) {
 			if !bytes.Equal(allJSON(first), allJSON(second)) {
 				t.Error("two renders differ")
 			}
-			if len(first.Objects) != tt.total-tt.hooks-tt.tests || len(first.Hooks) != tt.hooks {
-				t.Errorf("%d objects and %d hooks of %d: %v", len(first.Objects), len(first.Hooks), tt.total, first.Hooks)
+			hooks := slices.DeleteFunc(slices.Clone(first.Objects), func(o render.Object) bool { return !bytes.Contains(o.JSON, []byte(`"helm.sh/hook":`)) })
+			if len(first.Objects) != tt.total-tt.tests || len(hooks) != tt.hooks {
+				t.Errorf("%d objects of %d, %d of them hooks", len(first.Objects), tt.total, len(hooks))
 			}
 			if first.NeedsCluster != "" || len(first.UnknownScope) > 0 {
 				t.Errorf("needs cluster: %q, unknown scope: %v", first.NeedsCluster, first.UnknownScope)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/flotilla-sh/flotilla/internal/digest"
 	"github.com/flotilla-sh/flotilla/internal/fault"
+	"github.com/flotilla-sh/flotilla/internal/hook"
 	"github.com/flotilla-sh/flotilla/internal/names"
 	"github.com/flotilla-sh/flotilla/internal/render/helm"
 	"github.com/flotilla-sh/flotilla/internal/render/kustomize"
@@ -184,20 +185,14 @@ func (b *build) addCRD(name string, doc *manifest.Doc) {
 	b.items = append(b.items, item{doc: doc, source: fmt.Sprintf("%s:%d", name, doc.Line), crds: true})
 }
 
-// addRendered adds an object of a template, unless it is a hook.
+// addRendered adds an object of a template.
 func (b *build) addRendered(name string, doc *manifest.Doc) {
-	events, isHook := helm.HookEvents(doc)
-	switch {
-	case !isHook:
-		b.items = append(b.items, item{doc: doc, source: name})
-	case len(events) > 0:
-		b.result.Hooks = append(b.result.Hooks, fmt.Sprintf("%s %s (%s)", doc.Kind, doc.Name, strings.Join(events, ", ")))
-	}
+	b.items = append(b.items, item{doc: doc, source: name})
 }
 
 // kustomize replaces the objects found so far by those of a kustomization that
-// builds on them. Definitions from a chart's crds directory pass it by, as
-// with Helm's post-renderers.
+// builds on them. Definitions from a chart's crds directory and hooks pass it
+// by, as with Helm's post-renderers.
 func (b *build) kustomize(ctx context.Context, found layout) error {
 	in := kustomize.Input{Files: b.files, Dir: path.Dir(found.kustomization)}
 	if found.chart != nil {
@@ -205,7 +200,7 @@ func (b *build) kustomize(ctx context.Context, found layout) error {
 	}
 	var kept []item
 	for _, it := range b.items {
-		if it.crds {
+		if _, isHook := hook.Of(it.doc.Annotation); it.crds || isHook {
 			kept = append(kept, it)
 			continue
 		}

@@ -3,8 +3,10 @@ package render
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/flotilla-sh/flotilla/internal/fault"
+	"github.com/flotilla-sh/flotilla/internal/hook"
 	"github.com/flotilla-sh/flotilla/internal/render/manifest"
 )
 
@@ -14,6 +16,9 @@ func (b *build) finish() error {
 	defined := b.definedScopes()
 	objects := make([]Object, 0, len(b.items))
 	for _, it := range b.items {
+		if !b.reachesCluster(it) {
+			continue
+		}
 		object, err := b.object(it, rules, defined)
 		if err != nil {
 			return fault.Stall(ReasonObjects, err)
@@ -26,10 +31,19 @@ func (b *build) finish() error {
 	}
 	b.result.Objects = objects
 	b.result.Asked = b.cluster.questions()
-	slices.Sort(b.result.Hooks)
 	slices.Sort(b.result.UnknownScope)
 	b.result.UnknownScope = slices.Compact(b.result.UnknownScope)
 	return nil
+}
+
+// reachesCluster tells whether an object is more than a hook that never runs.
+func (b *build) reachesCluster(it item) bool {
+	h, isHook := hook.Of(it.doc.Annotation)
+	if len(h.Unknown) > 0 {
+		b.result.Warnings = append(b.result.Warnings, fmt.Sprintf("%s: %s %s is a hook of the unknown event %s, and never runs",
+			it.source, it.doc.Kind, it.doc.Name, strings.Join(h.Unknown, ", ")))
+	}
+	return !isHook || len(h.Events) > 0
 }
 
 // object gives one found object its namespace.
@@ -38,6 +52,7 @@ func (b *build) object(it item, rules Namespacing, defined map[string]Scope) (Ob
 	out := Object{
 		JSON: doc.JSON, Source: it.source,
 		APIVersion: doc.APIVersion, Kind: doc.Kind, Namespace: doc.Namespace, Name: doc.Name,
+		hook: doc.Annotation(hook.Annotation),
 	}
 	scope := b.scope(doc, rules, defined)
 	if !rules.Allows(scope) && !it.crds {
@@ -94,12 +109,13 @@ func (b *build) definedScopes() map[string]Scope {
 }
 
 // duplicates finds two manifests for one object in sorted objects. Which one
-// would win depended on the order.
+// would win depended on the order. Hooks come and go: one may have the name of
+// an object, or of the hook of another event.
 func duplicates(objects []Object) error {
-	type id struct{ kind, namespace, name string }
+	type id struct{ kind, namespace, name, hook string }
 	seen := make(map[id]string, len(objects))
 	for _, o := range objects {
-		key := id{groupKind(o.APIVersion, o.Kind), o.Namespace, o.Name}
+		key := id{groupKind(o.APIVersion, o.Kind), o.Namespace, o.Name, o.hook}
 		first, ok := seen[key]
 		if !ok {
 			seen[key] = o.Source

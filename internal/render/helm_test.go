@@ -40,7 +40,7 @@ func TestHelm(t *testing.T) {
 			files: web + "-- templates/NOTES.txt --\nThank you\n-- templates/_p.tpl --\n{{ define \"x\" }}c{{ end }}\n-- templates/a.yaml --\n" + configMap(`{{ include "x" . }}`) + "---\n" +
 				strings.Replace(configMap("hook"), "metadata:", "metadata:\n  annotations: {helm.sh/hook: 'pre-install, post-upgrade'}", 1) + "---\n" +
 				strings.Replace(configMap("test"), "metadata:", "metadata:\n  annotations: {helm.sh/hook: test}", 1),
-			want: []string{"ConfigMap default/c"},
+			want: []string{"ConfigMap default/c", "ConfigMap default/hook"},
 		},
 		"an enabled dependency":          {files: sub(", condition: db.on") + db, options: values(map[string]any{"db": map[string]any{"on": true}}), caps: render.Capabilities{KubeVersion: "v1.36.3"}, want: []string{"ConfigMap default/db-36"}},
 		"a disabled dependency":          {files: sub(", condition: db.on") + db, options: values(map[string]any{"db": map[string]any{"on": false}})},
@@ -68,10 +68,27 @@ func TestHelm(t *testing.T) {
 	}
 }
 
-func TestHooksAreListed(t *testing.T) {
-	s := situation{files: web + "-- templates/a.yaml --\n" + strings.Replace(configMap("hook"), "metadata:", "metadata:\n  annotations: {helm.sh/hook: 'pre-install,post-upgrade,test'}", 1)}
-	if result := s.check(t); !slices.Equal(result.Hooks, []string{"ConfigMap hook (post-upgrade, pre-install)"}) {
-		t.Errorf("got %v", result.Hooks)
+func TestHooks(t *testing.T) {
+	as := func(events string) string {
+		return strings.Replace(configMap("same"), "metadata:", "metadata:\n  annotations: {helm.sh/hook: '"+events+"'}", 1) + "---\n"
+	}
+	for name, s := range map[string]situation{
+		"an object and hooks of one name": {
+			files: web + "-- templates/a.yaml --\n" + as("pre-install") + as("post-upgrade,test") + configMap("same"),
+			want:  []string{"ConfigMap default/same", "ConfigMap default/same", "ConfigMap default/same"},
+		},
+		"two hooks of one event":    {files: web + "-- templates/a.yaml --\n" + as("pre-install") + as("pre-install"), err: "ConfigMap default/same is in templates/a.yaml twice"},
+		"crd-install is no hook":    {files: web + "-- templates/a.yaml --\n" + as("crd-install"), want: []string{"ConfigMap default/same"}},
+		"in a plain file":           {files: "-- a.yaml --\n" + as("test") + as("pre-delete"), want: []string{"ConfigMap default/same"}},
+		"rollback hooks never run":  {files: web + "-- templates/a.yaml --\n" + as("pre-rollback")},
+		"Kustomize passes hooks by": {files: web + "-- templates/a.yaml --\n" + as("pre-install") + configMap("c") + "-- kustomization.yaml --\nnamePrefix: x-\n", want: []string{"ConfigMap default/same", "ConfigMap default/x-c"}},
+	} {
+		t.Run(name, func(t *testing.T) { s.check(t) })
+	}
+	s := situation{files: web + "-- templates/a.yaml --\n" + as("pre-lunch")}
+	const want = "templates/a.yaml: ConfigMap same is a hook of the unknown event pre-lunch, and never runs"
+	if got := s.check(t).Warnings; !slices.Equal(got, []string{want}) {
+		t.Errorf("warnings: %q", got)
 	}
 }
 

@@ -74,11 +74,14 @@ type Object struct {
 	Name       string `json:"name"`
 	// Source is the file that it came from, as file or file:line.
 	Source string `json:"source,omitempty"`
+
+	hook string // the events of a Helm hook, as its manifest names them
 }
 
 // Result is the outcome of a render that succeeded.
 type Result struct {
-	// Objects are in apply order: stable, and equal for equal requests.
+	// Objects are in apply order: stable, and equal for equal requests. Helm
+	// hooks are among them, but for those that never run, such as tests.
 	Objects []Object `json:"objects"`
 	// Asked are the questions that the render asked of the capabilities,
 	// sorted; see Answers. Clusters that answer them alike get the same result.
@@ -89,9 +92,6 @@ type Result struct {
 	// cluster without any object would get, as "helm template" shows it: to
 	// look at, not to apply.
 	NeedsCluster string `json:"needsCluster,omitempty"`
-	// Hooks are the Helm hooks of the chart, which are not objects of the
-	// manifest, as "Kind name (pre-install)".
-	Hooks []string `json:"hooks,omitempty"`
 	// Lookups are what a render on the cluster looked up and had no answer to.
 	// Where there are any, nothing else of the result is of use.
 	Lookups []Lookup `json:"lookups,omitempty"`

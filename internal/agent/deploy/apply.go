@@ -12,39 +12,6 @@ import (
 	"github.com/flotilla-sh/flotilla/internal/content"
 )
 
-// deploy brings the cluster to what is wanted. What is about to be done is
-// stored before, so that the next start finishes it.
-func (c *Controller) deploy(ctx context.Context, j job) error {
-	next := j.next()
-	if j.desired != nil {
-		next.Hub = c.hubIdentity(ctx, next.Hub)
-	}
-	objects, err := c.fetch(ctx, j, next)
-	if err != nil {
-		return err
-	}
-	reapply := j.record != nil && j.record.Options.ForceSyncGeneration != next.Options.ForceSyncGeneration
-	plan, err := c.engine.Plan(ctx, c.deployment(next, objects, reapply))
-	if err != nil {
-		return err
-	}
-	leaving := refsOf(plan.Leaving())
-	if len(leaving) > 0 && c.settles(j) {
-		return nil
-	}
-	next.Inventory, next.Applied = plan.Intent(), j.appliedBefore()
-	if err := c.save(ctx, j.name, next); err != nil {
-		return err
-	}
-	handed, err := c.handOver(ctx, j.name, next.Owner(), leaving)
-	if err != nil {
-		return err
-	}
-	plan.Without(handed.free)
-	plan.Undecided(handed.undecided)
-	return c.run(ctx, j.name, next, plan)
-}
-
 // correct puts back what is not as it was applied.
 func (c *Controller) correct(ctx context.Context, j job) error {
 	next := j.next()
@@ -59,20 +26,23 @@ func (c *Controller) correct(ctx context.Context, j job) error {
 		return err
 	}
 	c.update(j.name, func(j *job) { j.trouble = j.trouble.correcting(j.wantedID(), c.clock.Now()) })
-	return c.run(ctx, j.name, next, plan)
+	_, err = c.run(ctx, next, plan, apply.Everything, func(*state.Record) {})
+	return err
 }
 
-// run applies a plan and stores what came of it.
-func (c *Controller) run(ctx context.Context, name string, next *state.Record, plan *apply.Plan) error {
-	owner := next.Owner()
+// run applies a part of a plan and stores what came of it. Where all went well,
+// the record is changed by then.
+func (c *Controller) run(ctx context.Context, next *state.Record, plan *apply.Plan, part apply.Part, then func(*state.Record)) (bool, error) {
+	name, owner := next.Name, next.Owner()
 	c.observer.Begin(owner)
-	result, failed := c.engine.Apply(ctx, plan)
+	result, failed := c.engine.Apply(ctx, plan, part)
 	c.metrics.applied(failed == nil && len(result.Failures) == 0)
 	done := *next
 	done.Inventory = result.Inventory
 	done.Held, done.Asked = heldAfter(next.Held, result), apply.Asked(result.Failures)
-	if failed == nil && len(result.Failures) == 0 {
-		done.Applied = next.DeploymentID
+	well := failed == nil && len(result.Failures) == 0
+	if well {
+		then(&done)
 	}
 	c.update(name, func(j *job) {
 		j.record, j.unsaved, j.trackedSince = &done, true, c.clock.Now()
@@ -92,7 +62,8 @@ func (c *Controller) run(ctx context.Context, name string, next *state.Record, p
 	c.freed(name, result.Failures)
 	c.tellKinds(result)
 	c.observer.Applied(ctx, owner, done.Inventory, written(result))
-	return failed
+	*next = done
+	return well, failed
 }
 
 // tellKinds says that the kinds of the cluster have changed.

@@ -17,6 +17,7 @@ import (
 	"github.com/flotilla-sh/flotilla/internal/agent/state"
 	"github.com/flotilla-sh/flotilla/internal/apply"
 	"github.com/flotilla-sh/flotilla/internal/content"
+	"github.com/flotilla-sh/flotilla/internal/fault"
 	"github.com/flotilla-sh/flotilla/internal/observe"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
@@ -46,6 +47,8 @@ type Observer interface {
 	Begin(owner apply.Owner)
 	Applied(ctx context.Context, owner apply.Owner, inventory apply.Inventory, written map[apply.Ref]bool)
 	Gone(ctx context.Context, label string)
+	// Await asks to be told of any change of objects that are not tracked.
+	Await(ctx context.Context, owner apply.Owner, refs []apply.Ref)
 	// Live and Findings are what is known of its objects.
 	Live(label string, ref apply.Ref) apply.Live
 	Findings(label string) map[apply.Ref]observe.Finding
@@ -186,6 +189,13 @@ func (c *Controller) Found(label string) {
 	name, ok := c.labels[label]
 	c.mu.Unlock()
 	if ok {
+		c.update(name, func(j *job) {
+			j.found++
+			j.awaits.until = time.Time{}
+			if fault.KindOf(j.trouble.err) == fault.Waiting {
+				j.trouble.until = time.Time{}
+			}
+		})
 		c.queue.Add(name)
 	}
 }

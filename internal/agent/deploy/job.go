@@ -61,7 +61,10 @@ type job struct {
 	// told is what the people of this cluster were told last.
 	told tale
 
-	trouble  trouble
+	trouble trouble
+	awaits  awaiting
+	// found counts what was found about the objects.
+	found    int
 	removal  *fleet.RemovalStatus
 	observed map[apply.Ref]observe.Finding
 }
@@ -164,7 +167,13 @@ func (j *job) facts(listed bool, blocked []string, now time.Time) Facts {
 		f.RetryIn = max(0, j.trouble.until.Sub(now))
 	}
 	f.Settling = j.settling.left(j.attemptID(), now)
+	if j.awaits.id == j.wantedID() && j.awaits.until.After(now) {
+		f.Waits, f.WaitIn = j.awaits.message, j.awaits.until.Sub(now)
+	}
 	if r := j.record; r != nil {
+		if r.Release != nil && r.Release.ID == j.wantedID() && !j.stale {
+			f.Failed = r.Release.Failed
+		}
 		f.Removing = r.Removing
 		f.Finished = j.finished() && !j.stale
 		f.Correct = r.CorrectDrift != nil && r.CorrectDrift.Enabled

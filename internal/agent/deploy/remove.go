@@ -18,6 +18,9 @@ func (c *Controller) remove(ctx context.Context, j job) error {
 	if !j.record.Removing {
 		return c.confirm(ctx, j)
 	}
+	if done, err := c.removalHooks(ctx, j, state.Before); !done {
+		return c.heldUp(j.name, err)
+	}
 	next := *j.record
 	if j.desired != nil {
 		next.Options = j.desired.Spec.Options
@@ -38,6 +41,13 @@ func (c *Controller) remove(ctx context.Context, j job) error {
 	if len(next.Inventory) > 0 {
 		c.waitForRemoval(j.name, &next, result)
 		return nil
+	}
+	j.record = &next
+	if done, err := c.removalHooks(ctx, j, state.After); !done {
+		return c.heldUp(j.name, err)
+	}
+	if gone, err := c.removeHooks(ctx, j.name, &next); !gone {
+		return err
 	}
 	if err := c.store.Delete(ctx, &next); err != nil {
 		return err
@@ -108,4 +118,33 @@ func removedMessage(held []apply.Ref) string {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return text
+}
+
+// heldUp tells the hub why a removal does not go on.
+func (c *Controller) heldUp(name string, err error) error {
+	if err != nil {
+		c.update(name, func(j *job) { j.removal = &fleet.RemovalStatus{Message: cut(err.Error())} })
+	}
+	return err
+}
+
+// removeHooks removes what hooks have left, and tells whether nothing is left.
+func (c *Controller) removeHooks(ctx context.Context, name string, next *state.Record) (bool, error) {
+	d := c.deployment(next, nil, false)
+	for _, ref := range next.Hooks {
+		d.Previous = append(d.Previous, apply.Entry{Ref: ref})
+	}
+	result, err := c.engine.Remove(ctx, d)
+	if err != nil {
+		return false, err
+	}
+	next.Hooks, next.Held = nil, heldAfter(next.Held, result)
+	for _, e := range result.Inventory {
+		next.Hooks = append(next.Hooks, e.Ref)
+	}
+	if len(next.Hooks) > 0 {
+		c.waitForRemoval(name, next, result)
+		return false, nil
+	}
+	return true, nil
 }

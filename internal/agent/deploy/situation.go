@@ -35,6 +35,12 @@ type Facts struct {
 
 	// Finished is true where what is wanted is what was applied.
 	Finished bool
+	// Failed is why the release of what is wanted was given up.
+	Failed string
+	// Waits is what the release of what is wanted waits for, and WaitIn how
+	// long to do so without being told that it has changed.
+	Waits  string
+	WaitIn time.Duration
 	// Noted is true where the record says what the hub says.
 	Noted bool
 	// Drifted is true where objects are not as they were applied, and Correct
@@ -61,6 +67,8 @@ const (
 	Blocked    Situation = "WaitingForDependencies"
 	Settling   Situation = "Settling"
 	BackingOff Situation = "BackingOff"
+	GivenUp    Situation = "GivenUp"
+	Awaiting   Situation = "Awaiting"
 	Outdated   Situation = "Outdated"
 	Drifted    Situation = "Drifted"
 	Unnoted    Situation = "Unnoted"
@@ -123,9 +131,20 @@ func local(f Facts) Decision {
 		return d
 	}
 	if !f.Finished {
-		return orWait(f, Decision{Situation: Outdated, Action: Deploy})
+		return unfinished(f)
 	}
 	return correction(f, Decision{Situation: Settled})
+}
+
+// unfinished decides for a deployment whose release has not succeeded.
+func unfinished(f Facts) Decision {
+	switch {
+	case f.Failed != "":
+		return Decision{Situation: GivenUp, Message: f.Failed}
+	case f.WaitIn > 0:
+		return Decision{Situation: Awaiting, Message: f.Waits, After: f.WaitIn}
+	}
+	return orWait(f, Decision{Situation: Outdated, Action: Deploy})
 }
 
 // wanted decides for a deployment that the hub has, without a removal mark.
@@ -142,7 +161,7 @@ func wanted(f Facts) Decision {
 	case !f.Finished && len(f.Blocked) > 0:
 		return Decision{Situation: Blocked, After: blockedRetry, Message: "dependent bundle(s) are not ready: " + strings.Join(f.Blocked, ", ")}
 	case !f.Finished:
-		return orWait(f, Decision{Situation: Outdated, Action: Deploy})
+		return unfinished(f)
 	case !f.Noted:
 		return Decision{Situation: Unnoted, Action: Note}
 	}

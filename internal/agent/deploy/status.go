@@ -197,7 +197,7 @@ func (j *job) waits() bool {
 // problem is why what is wanted is not applied.
 func (j *job) problem(d Decision) (reason, message string) {
 	switch d.Situation {
-	case Refused, WentBack, Blocked, Deleting:
+	case Refused, WentBack, Blocked, Deleting, GivenUp:
 		return string(d.Situation), d.Message
 	}
 	if j.trouble.id != j.attemptID() || j.finished() && !j.drifted() {

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/workqueue"
 
@@ -104,7 +103,9 @@ func (c *Controller) work(ctx context.Context, of Deployments) {
 // visit looks at a deployment, again later where it could not, and tells
 // whether it found anything new.
 func (c *Controller) visit(ctx context.Context, of Deployments, k key) bool {
+	stirred := c.tracker.Stirred(k.label)
 	changed, err := c.look(ctx, of, k)
+	changed = changed || stirred
 	if err != nil && ctx.Err() == nil {
 		logr.FromContextOrDiscard(ctx).Info("could not look at all objects; trying again", "deployment", k.label, "error", err.Error())
 		c.queue.AddAfter(key{label: k.label}, c.failed(k.label))
@@ -167,12 +168,12 @@ func (c *Controller) check(ctx context.Context, w observe.Wanted, targets []obse
 func (c *Controller) one(ctx context.Context, w observe.Wanted, target observe.Target) (observe.Finding, error) {
 	if target.Look == observe.LookHealth {
 		finding, err := c.checker.Health(ctx, target.Entry.Ref, w)
-		if err != nil && !apierrors.IsNotFound(err) {
+		if err != nil || finding.Drift != nil {
 			return finding, err
 		}
 		// A read for health must not hide a drift that was found before, nor
 		// one that the read object shows.
-		if err == nil && finding.Seen.Fields == target.Entry.Fields && !c.Drifted(w.Owner.Label, target.Entry.Ref) {
+		if finding.Seen.Fields == target.Entry.Fields && !c.Drifted(w.Owner.Label, target.Entry.Ref) {
 			return finding, nil
 		}
 	}
@@ -181,7 +182,8 @@ func (c *Controller) one(ctx context.Context, w observe.Wanted, target observe.T
 		return observe.Finding{}, err
 	}
 	if !ok {
-		return observe.Finding{Ref: target.Entry.Ref, Health: observe.Health{Ready: true}}, nil
+		// Something else is on its way to it.
+		return c.checker.Health(ctx, target.Entry.Ref, w)
 	}
 	return c.checker.Drift(ctx, desired, target.Entry, w)
 }

@@ -42,6 +42,14 @@ type Record struct {
 	Rendered *Rendered `json:"rendered,omitempty"`
 	// Applied is the deployment ID whose objects are all on the cluster.
 	Applied string `json:"applied,omitempty"`
+	// Installed is true once a release has succeeded.
+	Installed bool `json:"installed,omitempty"`
+	// Release is the release that is under way, or that was given up.
+	Release *Release `json:"release,omitempty"`
+	// Hooks are objects that hooks have made, or may have made.
+	Hooks []apply.Ref `json:"hooks,omitempty"`
+	// DeleteHooks is true where hooks are to run when it is removed.
+	DeleteHooks bool `json:"deleteHooks,omitempty"`
 	// Inventory is what it has, or may have, on the cluster.
 	Inventory apply.Inventory `json:"inventory,omitempty"`
 	// Held left the bundle and were kept.

@@ -124,6 +124,9 @@ func (o *observer) Applied(_ context.Context, owner apply.Owner, inventory apply
 	o.found[owner.Label] = found
 }
 
+// Await does nothing: nothing of what is simulated runs to an end.
+func (o *observer) Await(context.Context, apply.Owner, []apply.Ref) {}
+
 // Gone forgets a deployment.
 func (o *observer) Gone(_ context.Context, label string) {
 	o.mu.Lock()

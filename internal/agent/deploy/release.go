@@ -1,0 +1,253 @@
+package deploy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/flotilla-sh/flotilla/internal/agent/state"
+	"github.com/flotilla-sh/flotilla/internal/apply"
+	"github.com/flotilla-sh/flotilla/internal/fault"
+	"github.com/flotilla-sh/flotilla/internal/hook"
+	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
+)
+
+// hookTimeout bounds each phase of hooks where timeoutSeconds says nothing.
+const hookTimeout = 5 * time.Minute
+
+// release is a release under way.
+type release struct {
+	*Controller
+	plan *apply.Plan
+	// record is what is stored next.
+	record *state.Record
+	// found counts what was found until the release was looked at.
+	found int
+}
+
+// deploy brings the cluster to what is wanted, as far as it gets without
+// waiting. What is about to be done is stored before, so that the next start
+// finishes it.
+func (c *Controller) deploy(ctx context.Context, j job) error {
+	next := j.next()
+	if j.desired != nil {
+		next.Hub = c.hubIdentity(ctx, next.Hub)
+	}
+	objects, err := c.fetch(ctx, j, next)
+	if err != nil {
+		return err
+	}
+	c.begin(j, next)
+	plan, err := c.engine.Plan(ctx, c.deployment(next, objects, next.Release.Reapply))
+	if err != nil {
+		return err
+	}
+	if len(plan.Leaving()) > 0 && c.settles(j) {
+		return nil
+	}
+	next.Applied = j.appliedBefore()
+	next.Inventory, next.Hooks = plan.Intent(), withRefs(next.Hooks, plan.Hooks())
+	next.DeleteHooks = plan.HasHooks(hook.PreDelete) || plan.HasHooks(hook.PostDelete)
+	if err := c.save(ctx, j.name, next); err != nil {
+		return err
+	}
+	kept := *next
+	r := &release{Controller: c, plan: plan, record: &kept, found: j.found}
+	return r.proceed(ctx)
+}
+
+// begin starts a release where none of what is wanted is under way.
+func (c *Controller) begin(j job, next *state.Record) {
+	content := next.Refs[0].Name
+	if next.Release != nil && next.Release.ID == next.DeploymentID && next.Release.Content == content {
+		return
+	}
+	event := state.Install
+	if next.Installed || next.Applied != "" {
+		event = state.Upgrade
+	}
+	next.Release = state.NewRelease(next.DeploymentID, event, c.clock.Now())
+	next.Release.Content = content
+	next.Release.Reapply = j.record != nil && j.record.Options.ForceSyncGeneration != next.Options.ForceSyncGeneration
+}
+
+// withRefs adds refs that a list has not yet.
+func withRefs(list, more []apply.Ref) []apply.Ref {
+	out := slices.Clone(list)
+	for _, ref := range more {
+		if !slices.Contains(out, ref) {
+			out = append(out, ref)
+		}
+	}
+	slices.SortFunc(out, apply.Ref.Compare)
+	return out
+}
+
+// proceed takes one phase after the other until one has to wait or fails.
+func (r *release) proceed(ctx context.Context) error {
+	for r.record.Release != nil {
+		on, err := r.phase(ctx)
+		if err != nil || !on {
+			return err
+		}
+	}
+	return nil
+}
+
+// phase does what the phase asks for, and tells whether to go on.
+func (r *release) phase(ctx context.Context) (bool, error) {
+	switch current := r.record.Release; current.Phase {
+	case state.Before, state.After:
+		if !r.plan.HasHooks(current.Hooks(current.Phase)) {
+			r.turn(r.record)
+			return true, nil
+		}
+		return r.hooks(ctx)
+	case state.Definitions:
+		if !r.plan.HasHooks(current.Hooks(state.Before)) {
+			r.turn(r.record)
+			return true, nil
+		}
+		return r.run(ctx, r.record, r.plan, apply.Definitions, r.turn)
+	case state.Objects:
+		return r.objects(ctx)
+	default:
+		return true, r.end(ctx)
+	}
+}
+
+// objects applies everything. What leaves the deployment is handed to those who
+// want it, before it would be pruned.
+func (r *release) objects(ctx context.Context) (bool, error) {
+	handed, err := r.handOver(ctx, r.record.Name, r.record.Owner(), refsOf(r.plan.Leaving()))
+	if err != nil {
+		return false, err
+	}
+	r.plan.Without(handed.free)
+	r.plan.Undecided(handed.undecided)
+	return r.run(ctx, r.record, r.plan, apply.Everything, r.turn)
+}
+
+// turn takes a record to the next phase, and to the end where nothing is left
+// to be done, so that all of it is stored at once.
+func (r *release) turn(record *state.Record) {
+	now := r.clock.Now()
+	record.Release = record.Release.Next(now)
+	if record.Release.Phase == state.After && !r.plan.HasHooks(record.Release.Hooks(state.After)) {
+		record.Release = record.Release.Next(now)
+	}
+	if record.Release.Phase == state.Over {
+		record.Applied, record.Installed, record.Release = record.DeploymentID, true, nil
+	}
+}
+
+// end stores that the release is over.
+func (r *release) end(ctx context.Context) error {
+	r.turn(r.record)
+	return r.save(ctx, r.record.Name, r.record)
+}
+
+// hooks runs the hooks of the phase and tells whether all are finished.
+func (r *release) hooks(ctx context.Context) (bool, error) {
+	current := r.record.Release
+	r.observer.Await(ctx, r.record.Owner(), r.plan.RunningHooks(current.Hooks(current.Phase)))
+	done, err := r.engine.RunHooks(ctx, r.plan, current.HookRun())
+	if err == nil {
+		return true, r.passed(ctx)
+	}
+	if len(done) > len(current.Done) {
+		if err := r.store(ctx, func(now *state.Release) { now.Done = done }); err != nil {
+			return false, err
+		}
+	}
+	broken, ok := errors.AsType[*apply.HookError](err)
+	if !ok {
+		return false, err
+	}
+	switch left := timeoutOf(r.record.Options) - r.clock.Since(current.Since); {
+	case fault.KindOf(err) == fault.Stalled:
+		return false, r.failed(ctx, broken, err)
+	case left <= 0:
+		return false, r.failed(ctx, broken, fmt.Errorf("%w; it was given %s (helm.timeoutSeconds)", err, timeoutOf(r.record.Options)))
+	case fault.ReasonOf(err, "") == apply.ReasonHookRunning:
+		r.await("waits for "+err.Error(), min(fault.AfterOf(err), left))
+		return false, nil
+	}
+	return false, err
+}
+
+func timeoutOf(o fleet.BundleDeploymentOptions) time.Duration {
+	if o.Helm != nil && o.Helm.TimeoutSeconds > 0 {
+		return time.Duration(o.Helm.TimeoutSeconds) * time.Second
+	}
+	return hookTimeout
+}
+
+// passed stores that the hooks are finished, and deletes those that are to be
+// deleted then.
+func (r *release) passed(ctx context.Context) error {
+	event := r.record.Release.Hooks(r.record.Release.Phase)
+	next := *r.record
+	r.turn(&next)
+	if err := r.save(ctx, next.Name, &next); err != nil {
+		return err
+	}
+	*r.record = next
+	return r.drop(ctx, event, nil)
+}
+
+// failed stores that the release is given up, and deletes the hooks that are to
+// be deleted then.
+func (r *release) failed(ctx context.Context, at *apply.HookError, why error) error {
+	if err := r.store(ctx, func(now *state.Release) { now.Failed = why.Error() }); err != nil {
+		return err
+	}
+	return r.drop(ctx, at.Event, &at.Ref)
+}
+
+func (r *release) drop(ctx context.Context, event hook.Event, failed *apply.Ref) error {
+	r.observer.Await(ctx, r.record.Owner(), nil)
+	gone, err := r.engine.DropHooks(ctx, r.plan, event, failed)
+	if len(gone) > 0 {
+		// Not worth a write of its own: what is not there is easily found so.
+		r.record.Hooks = slices.DeleteFunc(slices.Clone(r.record.Hooks), func(ref apply.Ref) bool { return slices.Contains(gone, ref) })
+		kept := *r.record
+		r.update(kept.Name, func(j *job) { j.record, j.unsaved = &kept, true })
+	}
+	return err
+}
+
+// store changes the release under way and stores it.
+func (r *release) store(ctx context.Context, change func(*state.Release)) error {
+	next, now := *r.record, *r.record.Release
+	change(&now)
+	next.Release = &now
+	if err := r.save(ctx, next.Name, &next); err != nil {
+		return err
+	}
+	*r.record = next
+	return nil
+}
+
+// awaiting is what a release waits for.
+type awaiting struct {
+	// id is the deployment ID that is released.
+	id string
+	// message says it to people.
+	message string
+	// until is when to look by itself.
+	until time.Time
+}
+
+// await puts a release off until something is found, and no longer than after.
+func (r *release) await(message string, after time.Duration) {
+	r.update(r.record.Name, func(j *job) {
+		j.awaits = awaiting{id: r.record.DeploymentID, message: message}
+		if j.found == r.found {
+			j.awaits.until = r.clock.Now().Add(after)
+		}
+		r.labels[r.record.Owner().Label] = r.record.Name
+	})
+}

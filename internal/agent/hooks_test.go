@@ -1,0 +1,275 @@
+package agent_test
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-sh/flotilla/internal/faultproxy"
+	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
+)
+
+// job is a Job that is a hook with these annotations.
+func job(namespace, name, annotations string) string {
+	return fmt.Sprintf(`apiVersion: batch/v1
+kind: Job
+metadata: {namespace: %s, name: %s, annotations: {%s}}
+spec:
+  template:
+    spec: {restartPolicy: Never, containers: [{name: app, image: "app:1"}]}
+`, namespace, name, annotations)
+}
+
+// end plays the controller that ends a Job, once it is there.
+func (w *world) end(namespace, name, condition string) *unstructured.Unstructured {
+	w.t.Helper()
+	var live *unstructured.Unstructured
+	w.eventually(func() error {
+		var err error
+		live, err = w.object("batch/v1/Job", namespace, name)
+		if err == nil && live.GetDeletionTimestamp() != nil {
+			err = fmt.Errorf("%s is being deleted", name)
+		}
+		return err
+	})
+	if err := w.patchEnd(live, condition); err != nil {
+		w.t.Fatal(err)
+	}
+	return live
+}
+
+// patchEnd writes the status of a Job that has ended.
+func (w *world) patchEnd(live client.Object, condition string) error {
+	now := time.Now().UTC().Format(time.RFC3339)
+	before, more := "SuccessCriteriaMet", fmt.Sprintf(`"succeeded":1,"completionTime":%q,`, now)
+	if condition == "Failed" {
+		before, more = "FailureTarget", `"failed":1,`
+	}
+	status := fmt.Sprintf(`{"status":{"startTime":%q,%s"conditions":[{"type":%q,"status":"True"},{"type":%q,"status":"True","reason":"BackoffLimitExceeded","message":"it tried too often"}]}}`,
+		now, more, before, condition)
+	return server.client.Status().Patch(w.ctx, live, client.RawPatch("application/merge-patch+json", []byte(status)), client.FieldOwner("kube-controller-manager"))
+}
+
+func (w *world) absent(kind, namespace, name string) {
+	w.t.Helper()
+	w.eventually(func() error {
+		if _, err := w.object(kind, namespace, name); !apierrors.IsNotFound(err) {
+			return fmt.Errorf("%s %s/%s is there: %v", kind, namespace, name, err)
+		}
+		return nil
+	})
+}
+
+// says is satisfied once the condition Ready tells all of these.
+func says(parts ...string) func(*fleet.BundleDeployment) error {
+	return func(bd *fleet.BundleDeployment) error {
+		c := fleet.FindCondition(bd.Status.Conditions, fleet.ConditionReady)
+		for _, part := range parts {
+			if c == nil || !strings.Contains(c.Message, part) {
+				return fmt.Errorf("Ready does not say %q: %+v", part, bd.Status.Conditions)
+			}
+		}
+		return nil
+	}
+}
+
+func TestHooksRunInTheirPhases(t *testing.T) {
+	w := newWorld(t)
+	shop := w.ns("shop")
+	objects := func(value string) []string {
+		return []string{
+			configMap(shop, "a", value),
+			job(shop, "first", `helm.sh/hook: "pre-install,pre-upgrade", helm.sh/hook-weight: "-1", helm.sh/hook-delete-policy: "before-hook-creation,hook-succeeded"`),
+			job(shop, "second", `helm.sh/hook: pre-install`),
+			job(shop, "last", `helm.sh/hook: post-install`),
+			job(shop, "never", `helm.sh/hook: test`),
+		}
+	}
+	w.deploy("web", objects("1"))
+	w.start()
+	w.until("web", says("waits for pre-install hook Job "+shop+"/first: 0 of 1 completed"))
+	w.absent("v1/ConfigMap", shop, "a")
+	w.absent("batch/v1/Job", shop, "second")
+	w.end(shop, "first", "Complete")
+	w.until("web", says("pre-install hook Job "+shop+"/second"))
+	w.absent("v1/ConfigMap", shop, "a")
+	second := w.end(shop, "second", "Complete")
+	w.until("web", says("post-install hook Job "+shop+"/last"))
+	w.absent("batch/v1/Job", shop, "first")
+	w.untilValue(shop, "a", "1")
+	w.end(shop, "last", "Complete")
+	bd := w.until("web", ready)
+	if bd.Status.InventoryCount != 1 {
+		t.Errorf("hooks are counted as objects: %+v", bd.Status)
+	}
+	w.absent("batch/v1/Job", shop, "never")
+
+	w.deploy("web", objects("2"))
+	w.until("web", says("waits for pre-upgrade hook Job "+shop+"/first"))
+	w.untilValue(shop, "a", "1")
+	w.end(shop, "first", "Complete")
+	w.until("web", ready)
+	w.untilValue(shop, "a", "2")
+	if got := w.must("batch/v1/Job", shop, "second").GetUID(); got != second.GetUID() {
+		t.Error("an install hook ran again at an upgrade")
+	}
+}
+
+func TestHookThatFails(t *testing.T) {
+	w := newWorld(t)
+	shop := w.ns("shop")
+	w.deploy("web", []string{configMap(shop, "a", "1")})
+	w.start()
+	w.until("web", ready)
+	migrate := job(shop, "migrate", `helm.sh/hook: pre-upgrade`)
+	w.deploy("web", []string{configMap(shop, "a", "2"), migrate})
+	w.end(shop, "migrate", "Failed")
+	bd := w.until("web", in(fleet.ErrApplied))
+	if want := "pre-upgrade hook Job " + shop + "/migrate: failed: BackoffLimitExceeded: it tried too often"; !strings.Contains(deployedMessage(bd), want) {
+		t.Errorf("message %q does not say %q", deployedMessage(bd), want)
+	}
+	w.untilValue(shop, "a", "1")
+
+	// It is not run again by itself, nor by an agent that starts anew.
+	failed := w.must("batch/v1/Job", shop, "migrate").GetUID()
+	w.stop()
+	w.start()
+	w.never("web", func(bd *fleet.BundleDeployment) bool { return in(fleet.ErrApplied)(bd) != nil })
+	if got := w.must("batch/v1/Job", shop, "migrate").GetUID(); got != failed {
+		t.Error("the hook ran again")
+	}
+
+	w.deploy("web", []string{configMap(shop, "a", "3"), migrate})
+	w.eventually(func() error {
+		live, err := w.object("batch/v1/Job", shop, "migrate")
+		if err == nil && live.GetUID() == failed {
+			err = fmt.Errorf("the new version has not run its hook")
+		}
+		return err
+	})
+	w.end(shop, "migrate", "Complete")
+	w.until("web", ready)
+	w.untilValue(shop, "a", "3")
+}
+
+func TestHookThatTakesTooLong(t *testing.T) {
+	w := newWorld(t)
+	shop := w.ns("shop")
+	w.deploy("web", []string{configMap(shop, "a", "1"), job(shop, "slow", `helm.sh/hook: pre-install, helm.sh/hook-delete-policy: hook-failed`)},
+		func(bd *fleet.BundleDeployment) { bd.Spec.Options.Helm = &fleet.HelmOptions{TimeoutSeconds: 1} })
+	w.start()
+	bd := w.until("web", in(fleet.ErrApplied))
+	if message := deployedMessage(bd); !strings.Contains(message, "/slow: 0 of 1 completed; it was given 1s (helm.timeoutSeconds)") {
+		t.Errorf("message: %s", message)
+	}
+	w.absent("batch/v1/Job", shop, "slow")
+}
+
+func TestDeleteHooks(t *testing.T) {
+	w := newWorld(t)
+	shop := w.ns("shop")
+	w.deploy("web", []string{
+		configMap(shop, "a", "1"),
+		job(shop, "before", `helm.sh/hook: pre-delete`),
+		job(shop, "after", `helm.sh/hook: post-delete, helm.sh/hook-delete-policy: hook-succeeded`),
+	})
+	w.start()
+	w.until("web", ready)
+	w.deploy("web", nil, func(bd *fleet.BundleDeployment) { bd.Spec.Removal = &fleet.Removal{Reason: "test"} })
+	first := w.end(shop, "before", "Failed").GetUID()
+	w.untilValue(shop, "a", "1")
+	w.until("web", func(bd *fleet.BundleDeployment) error {
+		if s := bd.Status.RemovalState; s == nil || !strings.Contains(s.Message, "pre-delete hook Job "+shop+"/before: failed") {
+			return fmt.Errorf("removal: %+v", s)
+		}
+		return nil
+	})
+	w.eventually(func() error {
+		live, err := w.object("batch/v1/Job", shop, "before")
+		if err == nil && live.GetUID() == first {
+			err = fmt.Errorf("it is not run again")
+		}
+		return err
+	})
+	w.end(shop, "before", "Complete")
+	w.end(shop, "after", "Complete")
+	w.until("web", gone)
+	w.absent("v1/ConfigMap", shop, "a")
+	w.absent("batch/v1/Job", shop, "before")
+	w.absent("batch/v1/Job", shop, "after")
+}
+
+// jobs plays the controller that completes every Job of a namespace until the
+// end of the test, and counts those that there were of each name.
+type jobs struct {
+	mu   sync.Mutex
+	uids map[string]map[types.UID]bool
+}
+
+func (w *world) completeJobs(namespace string) *jobs {
+	j := &jobs{uids: map[string]map[types.UID]bool{}}
+	go func() {
+		for w.t.Context().Err() == nil {
+			list := &batchv1.JobList{}
+			_ = server.client.List(w.ctx, list, client.InNamespace(namespace))
+			for i := range list.Items {
+				j.count(&list.Items[i])
+				if len(list.Items[i].Status.Conditions) == 0 {
+					_ = w.patchEnd(&list.Items[i], "Complete")
+				}
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+	}()
+	return j
+}
+
+func (j *jobs) count(job *batchv1.Job) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.uids[job.Name] == nil {
+		j.uids[job.Name] = map[types.UID]bool{}
+	}
+	j.uids[job.Name][job.UID] = true
+}
+
+// TestKilledWhileHooksRun ends the agent before or after each of its writes of
+// a release with hooks: each hook runs once.
+func TestKilledWhileHooksRun(t *testing.T) {
+	for n := 1; n <= 7; n++ {
+		for _, kind := range []faultproxy.Kind{faultproxy.KillBefore, faultproxy.KillAfter} {
+			t.Run(fmt.Sprintf("%s %d", kind, n), func(t *testing.T) {
+				var done *jobs
+				p := path{
+					before: func(w *world) { w.deploy("web", []string{configMap(w.ns("shop"), "a", "1")}) },
+					begin: func(w *world) {
+						shop := w.ns("shop")
+						done = w.completeJobs(shop)
+						w.deploy("web", []string{
+							configMap(shop, "a", "2"),
+							job(shop, "before", `helm.sh/hook: pre-upgrade`), job(shop, "next", `helm.sh/hook: pre-upgrade`),
+							job(shop, "after", `helm.sh/hook: post-upgrade`),
+						})
+					},
+					arrived: ready, left: map[string]string{"a": "2"},
+				}
+				p.killed(t, "spoke", n, kind)
+				done.mu.Lock()
+				defer done.mu.Unlock()
+				for _, name := range []string{"before", "next", "after"} {
+					if len(done.uids[name]) != 1 {
+						t.Errorf("hook %s ran %d times", name, len(done.uids[name]))
+					}
+				}
+			})
+		}
+	}
+}

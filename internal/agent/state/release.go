@@ -1,0 +1,97 @@
+package state
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/flotilla-sh/flotilla/internal/apply"
+	"github.com/flotilla-sh/flotilla/internal/hook"
+)
+
+// Event is why a release is made.
+type Event string
+
+// The events of a deployment's life.
+const (
+	Install Event = "install"
+	Upgrade Event = "upgrade"
+	Delete  Event = "delete"
+)
+
+// Phase is how far a release has come.
+type Phase string
+
+// The phases of a release.
+const (
+	// Definitions applies what hooks may need: kinds and namespaces.
+	Definitions Phase = "definitions"
+	// Before and After run hooks.
+	Before Phase = "before"
+	After  Phase = "after"
+	// Objects applies or removes the objects.
+	Objects Phase = "objects"
+	// Over is the end.
+	Over Phase = "over"
+)
+
+// phases are the phases of each event, in their order. Before an upgrade the
+// hooks still see the kinds of the old content.
+var phases = map[Event][]Phase{
+	Install: {Definitions, Before, Objects, After, Over},
+	Upgrade: {Before, Objects, After, Over},
+	Delete:  {Before, Objects, After, Over},
+}
+
+// hooks are the hooks of each phase.
+var hooks = map[Event]map[Phase]hook.Event{
+	Install: {Before: hook.PreInstall, After: hook.PostInstall},
+	Upgrade: {Before: hook.PreUpgrade, After: hook.PostUpgrade},
+	Delete:  {Before: hook.PreDelete, After: hook.PostDelete},
+}
+
+// Release is one way from one content to the next: what is done and stored
+// before the next step is taken, so that whatever ends the program, nothing is
+// done twice and nothing is left out.
+type Release struct {
+	// ID is the deployment ID that is being released.
+	ID string `json:"id"`
+	// Content is the root of what is released: the same deployment may be
+	// rendered with other values on its cluster.
+	Content string `json:"content"`
+	// Run tells this release from all others, of the same ID too.
+	Run string `json:"run"`
+	// Event is why it is made.
+	Event Event `json:"event"`
+	// Phase is what is being done.
+	Phase Phase `json:"phase"`
+	// Since is when the phase began.
+	Since time.Time `json:"since"`
+	// Done are the hooks of the phase that are finished.
+	Done []apply.Ref `json:"done,omitempty"`
+	// Reapply is true where unchanged objects are applied too.
+	Reapply bool `json:"reapply,omitempty"`
+	// Failed is why it was given up.
+	Failed string `json:"failed,omitempty"`
+}
+
+// NewRelease returns a release that begins now.
+func NewRelease(id string, event Event, now time.Time) *Release {
+	return &Release{ID: id, Run: strconv.FormatInt(now.UnixNano(), 36), Event: event, Phase: phases[event][0], Since: now.UTC().Truncate(time.Second)}
+}
+
+// Next returns the release in its next phase.
+func (r Release) Next(now time.Time) *Release {
+	all := phases[r.Event]
+	r.Phase = all[min(slices.Index(all, r.Phase)+1, len(all)-1)]
+	r.Since, r.Done = now.UTC().Truncate(time.Second), nil
+	return &r
+}
+
+// Hooks returns the event whose hooks run in a phase; empty where none do.
+func (r *Release) Hooks(p Phase) hook.Event { return hooks[r.Event][p] }
+
+// Run is the run of hooks that the phase stands for.
+func (r *Release) HookRun() apply.HookRun {
+	return apply.HookRun{Event: r.Hooks(r.Phase), ID: r.Run, Done: r.Done}
+}
