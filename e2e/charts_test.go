@@ -27,18 +27,23 @@ type realChart struct {
 	objects int
 	// source is true where only the cluster can render it.
 	source bool
+	// values change an object of the chart when it is upgraded.
+	values string
 }
 
-// Each chart goes to one cluster, is there with every object and Ready, and
-// leaves nothing behind but what is held.
+// Each chart goes to one cluster, is there with every object and Ready, is
+// upgraded with a change, goes back to the digest before, and leaves nothing
+// behind but what is held.
 func TestRealCharts(t *testing.T) {
 	charts := map[string]realChart{
-		"podinfo":               {objects: 2},
-		"ingress-nginx":         {objects: 11},
-		"gatekeeper":            {objects: 30},
+		"podinfo":               {objects: 2, values: "replicaCount: 2"},
+		"ingress-nginx":         {objects: 11, values: "controller: {replicaCount: 2}"},
+		"gatekeeper":            {objects: 30, values: "replicas: 2"},
 		"base":                  {objects: 17},
-		"kyverno":               {objects: 58},
-		"kube-prometheus-stack": {objects: 125, source: true}, // its password is random
+		"submariner-k8s-broker": {objects: 9},
+		"kyverno":               {objects: 58, values: "admissionController: {replicas: 3}"},
+		// Its password is random.
+		"kube-prometheus-stack": {objects: 125, source: true, values: "grafana: {replicas: 2}"},
 	}
 	for _, name := range slices.Sorted(maps.Keys(charts)) {
 		t.Run(name, func(t *testing.T) { charts[name].run(t, name) })
@@ -60,16 +65,40 @@ func (c realChart) run(t *testing.T, name string) {
 	if n := len(w.labelled(t, "dev")); n < c.objects {
 		t.Errorf("%d objects carry the label of a deployment, want %d", n, c.objects)
 	}
+	before := w.deployments(t, repo.Name)[key].Spec
+	w.rolledOut(t, repo, r.commit(c.upgrade(name)))
+	upgraded := w.deployments(t, repo.Name)[key]
+	if upgraded.Spec.DeploymentID == before.DeploymentID || upgraded.Status.InventoryCount <= c.objects {
+		t.Errorf("upgraded to %s with %d objects, from %s", upgraded.Spec.DeploymentID, upgraded.Status.InventoryCount, before.DeploymentID)
+	}
+	r.git("revert", "--no-edit", "HEAD")
+	w.rolledOut(t, repo, r.push())
+	if back := w.deployments(t, repo.Name)[key]; back.Spec.DeploymentID != before.DeploymentID || back.Status.InventoryCount != c.objects {
+		t.Errorf("went back to %s with %d objects, want %s with %d", back.Spec.DeploymentID, back.Status.InventoryCount, before.DeploymentID, c.objects)
+	}
 }
 
 // directory is the unpacked chart with its fleet.yaml.
 func (c realChart) directory(t *testing.T, name string) files {
 	t.Helper()
-	out := files{"app/fleet.yaml": "defaultNamespace: chart-" + name + "\nhelm:\n  releaseName: " + name + "\n"}
+	out := files{"app/fleet.yaml": fleetYAML(name)}
 	for _, file := range rendertest.Chart(t, name) {
 		if len(file.Data) > 0 {
 			out[path.Join("app", file.Path)] = string(file.Data)
 		}
+	}
+	return out
+}
+
+func fleetYAML(name string) string {
+	return "defaultNamespace: chart-" + name + "\nhelm:\n  releaseName: " + name + "\n"
+}
+
+// upgrade changes what the chart has, and adds an object to it.
+func (c realChart) upgrade(name string) files {
+	out := files{"app/templates/extra.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: extra}\ndata: {release: {{ .Release.Name }}}\n"}
+	if c.values != "" {
+		out["app/fleet.yaml"] = fleetYAML(name) + "  values:\n    " + c.values + "\n"
 	}
 	return out
 }
