@@ -3,10 +3,14 @@ package agent_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-sh/flotilla/internal/agent/state"
 	"github.com/flotilla-sh/flotilla/internal/apireq"
@@ -153,4 +157,56 @@ func TestRemovedBeforeItCame(t *testing.T) {
 	w.hub.Reset()
 	w.start()
 	w.never("web", func(bd *fleet.BundleDeployment) bool { return bd.ResourceVersion != before })
+}
+
+// TestDamagedContentIsNeverApplied damages what the hub stores. The agent says
+// so, applies nothing, and goes on by itself once it is mended.
+func TestDamagedContentIsNeverApplied(t *testing.T) {
+	w := newWorld(t)
+	shop := w.ns("shop")
+	w.deploy("web", []string{configMap(shop, "a", "1")})
+	root := &corev1.ConfigMap{}
+	key := client.ObjectKey{Namespace: fleet.ContentNamespace, Name: w.status("web").Spec.Content.Name}
+	if err := server.client.Get(w.ctx, key, root); err != nil {
+		t.Fatal(err)
+	}
+	replace := func(data []byte) {
+		t.Helper()
+		if err := server.client.Delete(w.ctx, root); err != nil {
+			t.Fatal(err)
+		}
+		bad := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: root.Namespace, Name: root.Name}}
+		bad.BinaryData = map[string][]byte{"content": data}
+		w.create(bad)
+	}
+	good := root.BinaryData["content"]
+	w.deploy("other", []string{configMap(shop, "b", "1")})
+	if err := server.client.Get(w.ctx, client.ObjectKey{Namespace: fleet.ContentNamespace, Name: w.status("other").Spec.Content.Name}, root); err != nil {
+		t.Fatal(err)
+	}
+	other := root.BinaryData["content"]
+	root.Name = key.Name
+	for _, bad := range []struct {
+		data []byte
+		says string
+	}{{other, "is not what was asked for"}, {good[:len(good)/2], "is damaged"}} {
+		replace(bad.data)
+		w.start()
+		w.until("web", func(bd *fleet.BundleDeployment) error {
+			if c := fleet.FindCondition(bd.Status.Conditions, fleet.ConditionDeployed); c == nil || !strings.Contains(c.Message, bad.says) {
+				return fmt.Errorf("conditions: %+v", bd.Status.Conditions)
+			}
+			return nil
+		})
+		w.stop()
+		if _, err := w.object("v1/ConfigMap", shop, "a"); !apierrors.IsNotFound(err) {
+			t.Fatalf("something was applied: %v", err)
+		}
+	}
+	w.start()
+	replace(good)
+	bd := w.until("web", ready)
+	if f := bd.Status.Fetched; f == nil || f.Bytes == 0 || f.Payloads != 1 || f.Reused != 0 {
+		t.Errorf("fetched: %+v", f)
+	}
 }

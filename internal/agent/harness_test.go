@@ -119,8 +119,26 @@ func installCRDs(c client.Client) error {
 		if err := c.Create(context.Background(), crd); err != nil {
 			return err
 		}
+		if err := established(c, crd); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// established waits until the API server serves a kind.
+func established(c client.Client, crd *apiextensionsv1.CustomResourceDefinition) error {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		if err := c.Get(context.Background(), client.ObjectKeyFromObject(crd), crd); err != nil {
+			return err
+		}
+		for _, condition := range crd.Status.Conditions {
+			if condition.Type == apiextensionsv1.Established && condition.Status == apiextensionsv1.ConditionTrue {
+				return nil
+			}
+		}
+	}
+	return fmt.Errorf("the API server does not serve %s", crd.Name)
 }
 
 // world is a hub with one cluster in it.

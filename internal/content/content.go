@@ -4,7 +4,11 @@
 // A deployment names one root. A small manifest is the root itself; a larger
 // one is cut into chunks, and the root lists them. Where a chunk begins and
 // ends depends on the names of its objects, so that a change to one object
-// leaves all other chunks, and their names, as they were.
+// leaves all other chunks, and their digests, as they were.
+//
+// What is stored under a root's name is a parcel: the root, those chunks that
+// no earlier parcel has, and the names of the parcels that have the others. So
+// a first fetch takes few requests, and a later one fetches what is new.
 package content
 
 import (
@@ -16,6 +20,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 )
 
@@ -27,8 +32,9 @@ const (
 	maxPayload = 256 << 20
 	// inlineLimit is the size up to which a manifest is kept in its root.
 	inlineLimit = 48 << 10
-	// chunkTarget is the size at which a chunk is closed.
-	chunkTarget = 32 << 10
+	// chunkTarget is the size at which a chunk is closed. Smaller chunks make
+	// a change smaller and the list of chunks longer.
+	chunkTarget = 40 << 10
 )
 
 // Ref names a stored payload.
@@ -37,11 +43,20 @@ type Ref struct {
 	// for secret chunks: whoever may read the root must not be able to guess
 	// a short secret by trying digests.
 	Digest string `json:"digest,omitempty"`
-	// Name is the name of the object that holds the payload.
-	Name string `json:"name"`
+	// Name is the name of the object that holds the payload. It is empty for
+	// chunks that are not secret: those are found in parcels, by their digest.
+	Name string `json:"name,omitempty"`
 	// Secret is true where that object is a Secret in the cluster's
 	// namespace instead of a ConfigMap.
 	Secret bool `json:"secret,omitempty"`
+}
+
+// ID tells a payload from others, fit to be a part of an object's name.
+func (r Ref) ID() string {
+	if r.Name != "" {
+		return r.Name
+	}
+	return "d-" + r.Digest[:min(40, len(r.Digest))]
 }
 
 // Blob is a payload as it is stored.
@@ -68,7 +83,11 @@ type payload struct {
 	Chunks  []Ref             `json:"chunks,omitempty"`
 }
 
-const payloadVersion = 1
+// Versions of the wire format. In the second one a root has chunks in parcels.
+const (
+	payloadVersion = 1
+	parcelVersion  = 2
+)
 
 // Key is the hub's secret from which names are made. A name made with a key
 // says nothing about the bytes to those who do not have it.
@@ -84,6 +103,9 @@ func (k Key) Name(digest string) string {
 // blob marshals, digests, names and compresses a payload.
 func (k Key) blob(p payload, secret bool) (Blob, error) {
 	p.Version = payloadVersion
+	if slices.ContainsFunc(p.Chunks, func(r Ref) bool { return !r.Secret }) {
+		p.Version = parcelVersion
+	}
 	raw, err := json.Marshal(p)
 	if err != nil {
 		return Blob{}, fmt.Errorf("encode content: %w", err)
@@ -101,6 +123,8 @@ func (k Key) blob(p payload, secret bool) (Blob, error) {
 func (r Ref) Public() Ref {
 	if r.Secret {
 		r.Digest = ""
+	} else {
+		r.Name = ""
 	}
 	return r
 }
@@ -129,22 +153,30 @@ func compress(raw []byte) ([]byte, error) {
 // decode decompresses a blob's data and verifies it against its reference.
 func decode(ref Ref, data []byte) (payload, error) {
 	var p payload
-	r, err := gzip.NewReader(bytes.NewReader(data))
+	raw, err := decompress(data)
 	if err != nil {
-		return p, fmt.Errorf("content %s is damaged: %w", ref.Name, err)
-	}
-	raw, err := io.ReadAll(io.LimitReader(r, maxPayload))
-	if err != nil {
-		return p, fmt.Errorf("content %s is damaged: %w", ref.Name, err)
+		return p, fmt.Errorf("content %s is damaged: %w", ref.ID(), err)
 	}
 	if got := digestOf(raw); ref.Digest != "" && got != ref.Digest {
-		return p, fmt.Errorf("content %s is not what was asked for: its digest is %s, wanted %s", ref.Name, got, ref.Digest)
+		return p, fmt.Errorf("content %s is not what was asked for: its digest is %s, wanted %s", ref.ID(), got, ref.Digest)
 	}
 	if err := json.Unmarshal(raw, &p); err != nil {
-		return p, fmt.Errorf("content %s is damaged: %w", ref.Name, err)
+		return p, fmt.Errorf("content %s is damaged: %w", ref.ID(), err)
 	}
-	if p.Version != payloadVersion {
-		return p, fmt.Errorf("content %s has format %d, this program knows format %d: upgrade it", ref.Name, p.Version, payloadVersion)
+	if p.Version < payloadVersion || p.Version > parcelVersion {
+		return p, fmt.Errorf("content %s has format %d, this program knows formats up to %d: upgrade it", ref.ID(), p.Version, parcelVersion)
 	}
 	return p, nil
+}
+
+func decompress(data []byte) ([]byte, error) {
+	r, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return nil, err
+	}
+	raw, err := io.ReadAll(io.LimitReader(r, maxPayload+1))
+	if err == nil && len(raw) > maxPayload {
+		err = fmt.Errorf("it is larger than %d MiB", maxPayload>>20)
+	}
+	return raw, err
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,22 +16,34 @@ import (
 )
 
 // shelf is a Getter over what was encoded.
-type shelf map[string][]byte
+type shelf map[string]Parcel
 
-func (s shelf) Get(_ context.Context, ref Ref) ([]byte, error) {
-	data, ok := s[ref.Name]
+func (s shelf) Get(_ context.Context, ref Ref) (Parcel, error) {
+	parcel, ok := s[ref.Name]
 	if !ok {
-		return nil, fmt.Errorf("no %s", ref.Name)
+		return parcel, fmt.Errorf("no %s", ref.Name)
 	}
-	return data, nil
+	return parcel, nil
 }
 
+// put stores everything open in one parcel.
 func (s shelf) put(enc Encoded) shelf {
-	s[enc.Root.Name] = enc.Root.Data
+	return s.putWith(enc, open(enc))
+}
+
+// putWith stores a root, some of its chunks and where the others are.
+func (s shelf) putWith(enc Encoded, chunks []Blob, others ...string) shelf {
+	s[enc.Root.Name] = Parcel{Data: enc.Root.Data, Pack: pack(chunks), Others: others}
 	for _, c := range enc.Chunks {
-		s[c.Name] = c.Data
+		if c.Secret {
+			s[c.Name] = Parcel{Data: c.Data}
+		}
 	}
 	return s
+}
+
+func open(enc Encoded) []Blob {
+	return slices.DeleteFunc(slices.Clone(enc.Chunks), func(b Blob) bool { return b.Secret })
 }
 
 var key = Key("0123456789abcdef0123456789abcdef")
@@ -72,7 +85,7 @@ func TestObjectsComeBackWhole(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			enc := encode(t, objects)
-			m, err := FetchObjects(t.Context(), shelf{}.put(enc), enc.Root.Ref)
+			m, took, err := FetchObjects(t.Context(), shelf{}.put(enc), memory{}, enc.Root.Ref)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -85,6 +98,9 @@ func TestObjectsComeBackWhole(t *testing.T) {
 			}
 			if len(want) > 0 || len(m.Objects) != len(objects) {
 				t.Errorf("%d objects came back of %d, %d are missing", len(m.Objects), len(objects), len(want))
+			}
+			if took.Payloads != 1+len(enc.Chunks) || len(m.Refs) != took.Payloads || took.Reused != 0 {
+				t.Errorf("took %+v for %d chunks", took, len(enc.Chunks))
 			}
 		})
 	}
@@ -101,18 +117,72 @@ func TestOrderOfObjectsDoesNotMatter(t *testing.T) {
 
 func TestOneChangeMovesLittle(t *testing.T) {
 	objects := many(4000)
-	before := shelf{}.put(encode(t, objects))
+	before := map[string]bool{}
+	for _, c := range encode(t, objects).Chunks {
+		before[c.Digest] = true
+	}
 	objects[1234] = object("ConfigMap", "cm-1234", "changed")
-	enc := encode(t, objects)
 	moved := 0
-	for name, data := range (shelf{}.put(enc)) {
-		if _, known := before[name]; !known && name != enc.Root.Name {
-			moved += len(data)
+	for _, c := range encode(t, objects).Chunks {
+		if !before[c.Digest] {
+			moved += len(c.Data)
 		}
 	}
 	if moved == 0 || moved > 64<<10 {
 		t.Errorf("a one-line change in %d objects moves %d bytes beside the root", len(objects), moved)
 	}
+}
+
+// TestOnlyWhatIsLackingIsFetched follows a bundle through versions, each of
+// which is stored as what is new.
+func TestOnlyWhatIsLackingIsFetched(t *testing.T) {
+	objects, s, kept := many(1000), shelf{}, memory{}
+	first := encode(t, objects)
+	s.put(first)
+	var others []string
+	versions := []Encoded{first}
+	for n := range 4 {
+		objects[n*200] = object("ConfigMap", fmt.Sprintf("cm-%04d", n*200), "changed")
+		enc := encode(t, objects)
+		last := versions[len(versions)-1]
+		others = append(others, last.Root.Name)
+		s.putWith(enc, newIn(enc, last), others...)
+		versions = append(versions, enc)
+	}
+	fetch := func(kept Keeper, enc Encoded) Fetched {
+		m, took, err := FetchObjects(t.Context(), s, kept, enc.Root.Ref)
+		if err != nil || len(m.Objects) != len(objects) {
+			t.Fatalf("%d objects, %v", len(m.Objects), err)
+		}
+		return took
+	}
+	whole := fetch(kept, versions[0])
+	if again := fetch(kept, versions[0]); again.Bytes != 0 || again.Payloads != 0 || again.Reused != whole.Payloads {
+		t.Errorf("the same again took %+v", again)
+	}
+	if one := fetch(kept, versions[1]); one.Payloads < 2 || one.Bytes > whole.Bytes/10 {
+		t.Errorf("one change took %+v, all took %+v", one, whole)
+	}
+	if three := fetch(kept, versions[4]); three.Bytes > whole.Bytes/5 {
+		t.Errorf("three changes at once took %+v, all took %+v", three, whole)
+	}
+	if late := fetch(memory{}, versions[4]); late.Payloads != whole.Payloads {
+		t.Errorf("the last version took a new agent %+v, the first %+v", late, whole)
+	}
+	delete(kept, versions[4].Root.ID())
+	for id := range kept {
+		kept[id] = []byte("rotten")
+	}
+	if mended := fetch(kept, versions[4]); mended.Reused != 0 {
+		t.Errorf("what was damaged here was used: %+v", mended)
+	}
+}
+
+// newIn returns the chunks of enc that last has not.
+func newIn(enc, last Encoded) []Blob {
+	return slices.DeleteFunc(open(enc), func(b Blob) bool {
+		return slices.ContainsFunc(last.Chunks, func(l Blob) bool { return l.Digest == b.Digest })
+	})
 }
 
 func TestSecretsAreApart(t *testing.T) {
@@ -130,6 +200,9 @@ func TestSecretsAreApart(t *testing.T) {
 			if c.Secret && c.Digest != "" {
 				t.Error("the root tells the digest of a secret chunk")
 			}
+			if !c.Secret && c.Name != "" {
+				t.Error("an open chunk is found by its digest, and has a name")
+			}
 		}
 	}
 }
@@ -141,13 +214,44 @@ func TestNamesNeedTheKey(t *testing.T) {
 }
 
 func TestDamageIsSeen(t *testing.T) {
-	enc := encode(t, many(100))
-	s := shelf{}.put(enc)
-	other := encode(t, many(50)).Root
-	s[enc.Chunks[0].Name] = other.Data
-	_, err := FetchObjects(t.Context(), s, enc.Root.Ref)
-	if err == nil || !strings.Contains(err.Error(), "is not what was asked for") {
-		t.Errorf("a swapped chunk gives %v", err)
+	enc, other := encode(t, append(many(100), object("Secret", "s", "x"))), encode(t, many(50))
+	chunks := open(enc)
+	flip := func(b []byte) []byte {
+		b = slices.Clone(b)
+		b[len(b)/2] ^= 0xff
+		return b
+	}
+	secret := enc.Chunks[len(enc.Chunks)-1].Name
+	for name, test := range map[string]struct {
+		spoil func(shelf, *Parcel)
+		want  string
+	}{
+		"swapped root":    {func(_ shelf, p *Parcel) { p.Data = other.Root.Data }, "is not what was asked for"},
+		"damaged root":    {func(_ shelf, p *Parcel) { p.Data = flip(p.Data) }, "is damaged"},
+		"no root":         {func(_ shelf, p *Parcel) { p.Data = nil }, "is damaged"},
+		"swapped chunks":  {func(_ shelf, p *Parcel) { p.Pack = pack(open(other)) }, "no parcel of " + enc.Root.Name + " has it"},
+		"damaged chunk":   {func(_ shelf, p *Parcel) { p.Pack = flip(p.Pack) }, "no parcel of"},
+		"missing chunk":   {func(_ shelf, p *Parcel) { p.Pack = pack(chunks[1:]) }, "no parcel of"},
+		"torn parcel":     {func(_ shelf, p *Parcel) { p.Pack = p.Pack[:len(p.Pack)/2] }, "torn"},
+		"no parcel":       {func(_ shelf, p *Parcel) { p.Pack, p.Others = nil, []string{"gone"} }, "no gone"},
+		"damaged secret":  {func(s shelf, _ *Parcel) { s[secret] = Parcel{Data: flip(s[secret].Data)} }, "is damaged"},
+		"endless parcels": {func(s shelf, p *Parcel) { p.Pack, p.Others = nil, []string{enc.Root.Name} }, "no parcel of"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, kept := shelf{}.put(enc), memory{}
+			p := s[enc.Root.Name]
+			test.spoil(s, &p)
+			s[enc.Root.Name] = p
+			_, _, err := FetchObjects(t.Context(), s, kept, enc.Root.Ref)
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Fatalf("got %v", err)
+			}
+			// Nothing damaged was kept: once the store is mended, so is all.
+			s.put(enc)
+			if m, _, err := FetchObjects(t.Context(), s, kept, enc.Root.Ref); err != nil || len(m.Objects) != 101 {
+				t.Errorf("after it was mended: %d objects, %v", len(m.Objects), err)
+			}
+		})
 	}
 }
 
@@ -193,4 +297,16 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(_ *testing.T, data []byte) {
 		_, _ = decode(Ref{Name: "x"}, data)
 	})
+}
+
+func FuzzUnpack(f *testing.F) {
+	f.Add(pack(encodeMany(3).Chunks))
+	f.Fuzz(func(_ *testing.T, data []byte) {
+		_, _ = unpack(data)
+	})
+}
+
+func encodeMany(n int) Encoded {
+	enc, _ := EncodeObjects(key, many(n*100))
+	return enc
 }

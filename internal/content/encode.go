@@ -98,6 +98,9 @@ func encodeItems(key Key, items []item) ([]Blob, error) {
 		if len(blob.Data) > maxBlob {
 			return nil, tooLarge(group, len(blob.Data))
 		}
+		if !blob.Secret {
+			blob.Name = "" // it is found in parcels, which are named
+		}
 		chunks = append(chunks, blob)
 	}
 	return chunks, nil
@@ -144,11 +147,11 @@ func groups(items []item) [][]item {
 	return out
 }
 
-// endsChunk is true for one identity in sixteen.
+// endsChunk is true for one identity in thirty-two.
 func endsChunk(id string) bool {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(id))
-	return h.Sum32()%16 == 0
+	return h.Sum32()%32 == 0
 }
 
 func payloadOf(items []item) payload {

@@ -17,9 +17,14 @@ import (
 )
 
 const (
-	// ChunksAnnotation lists on a root the names of its chunks, so that a
-	// sweep can mark them by metadata alone.
+	// ChunksAnnotation lists on a root the names of its chunks that are stored
+	// by themselves, so that a sweep can mark them by metadata alone.
 	ChunksAnnotation = "flotilla.sh/chunks"
+	// ParcelsAnnotation lists on a root the other parcels with chunks of it.
+	ParcelsAnnotation = "flotilla.sh/parcels"
+	// holdsAnnotation lists on a parcel the beginnings of the digests of the
+	// chunks that it holds.
+	holdsAnnotation = "flotilla.sh/holds"
 	// UnusedAnnotation is when a sweep first saw that nothing refers to a
 	// payload, in RFC 3339.
 	UnusedAnnotation = "flotilla.sh/unused-since"
@@ -27,8 +32,10 @@ const (
 	ManagedLabel = "flotilla.sh/content"
 	// SecretType is the type of those Secrets.
 	SecretType = "flotilla.sh/content"
-	// DataKey is the key of the payload in them.
-	DataKey = "content"
+	// dataKey is the key of the payload in them, packKey that of the chunks.
+	dataKey, packKey = "content", "chunks"
+	// packed is the value of ManagedLabel of what holds chunks.
+	packed = "chunks"
 )
 
 // Store keeps payloads as Kubernetes objects on the hub: immutable ConfigMaps
@@ -38,6 +45,10 @@ type Store struct {
 	// known are the objects that this process has put or seen; a put of a
 	// known one costs nothing. A sweep forgets what it marks or deletes.
 	known sync.Map
+	// places are the parcels with chunks; they are read when first needed.
+	places  places
+	loading sync.Mutex
+	loaded  bool
 }
 
 // NewStore returns a store that reads and writes through c, which must not be
@@ -49,10 +60,18 @@ func NewStore(c client.Client) *Store {
 // Put stores everything of enc that is not there yet, chunks before the root.
 // Secret payloads go to namespace.
 func (s *Store) Put(ctx context.Context, enc Encoded, namespace string) error {
+	var open []Blob
 	for _, b := range enc.Chunks {
+		if !b.Secret {
+			open = append(open, b)
+			continue
+		}
 		if err := s.putBlob(ctx, b, namespace); err != nil {
 			return err
 		}
+	}
+	if len(open) > 0 {
+		return s.putParcels(ctx, enc.Root, open)
 	}
 	return s.putBlob(ctx, enc.Root, namespace)
 }
@@ -67,24 +86,39 @@ func (s *Store) putBlob(ctx context.Context, b Blob, namespace string) error {
 	if apierrors.IsAlreadyExists(err) {
 		err = s.unmark(ctx, obj)
 	}
-	if apierrors.IsNotFound(err) && !b.Secret {
-		return fmt.Errorf("store content %s: %w; the chart flotilla makes this namespace: install it again", b.Name, err)
-	}
 	if err != nil {
-		return fmt.Errorf("store content %s: %w", b.Name, err)
+		return s.explain(b.Ref, err)
 	}
 	s.known.Store(key, struct{}{})
 	return nil
 }
 
+// explain says what could not be stored.
+func (s *Store) explain(ref Ref, err error) error {
+	err = fmt.Errorf("store content %s: %w", ref.ID(), err)
+	if apierrors.IsNotFound(err) && !ref.Secret {
+		return fmt.Errorf("%w; the chart flotilla makes the namespace %s: install it again", err, fleet.ContentNamespace)
+	}
+	return err
+}
+
 // unmark takes the mark of a sweep off an object that is used again. The write
 // moves its resource version, which a sweep's delete is conditional on.
 func (s *Store) unmark(ctx context.Context, obj client.Object) error {
-	meta := &metav1.PartialObjectMetadata{}
-	meta.SetGroupVersionKind(gvkOf(obj))
-	if err := s.client.Get(ctx, client.ObjectKeyFromObject(obj), meta); err != nil {
+	meta, err := s.metadata(ctx, obj)
+	if err != nil {
 		return err
 	}
+	return s.unmarkIt(ctx, meta)
+}
+
+func (s *Store) metadata(ctx context.Context, obj client.Object) (*metav1.PartialObjectMetadata, error) {
+	meta := &metav1.PartialObjectMetadata{}
+	meta.SetGroupVersionKind(gvkOf(obj))
+	return meta, s.client.Get(ctx, client.ObjectKeyFromObject(obj), meta)
+}
+
+func (s *Store) unmarkIt(ctx context.Context, meta *metav1.PartialObjectMetadata) error {
 	if meta.Annotations[UnusedAnnotation] == "" {
 		return nil
 	}
@@ -99,10 +133,7 @@ func (s *Store) Has(ctx context.Context, ref Ref, namespace string) (bool, error
 	if _, ok := s.known.Load(key); ok {
 		return true, nil
 	}
-	obj := objectFor(Blob{Ref: ref}, namespace)
-	meta := &metav1.PartialObjectMetadata{}
-	meta.SetGroupVersionKind(gvkOf(obj))
-	err := s.client.Get(ctx, client.ObjectKeyFromObject(obj), meta)
+	meta, err := s.metadata(ctx, objectFor(Blob{Ref: ref}, namespace))
 	if apierrors.IsNotFound(err) {
 		return false, nil
 	}
@@ -132,28 +163,71 @@ func (s *Store) Forget(name, namespace string) {
 	s.known.Delete(namespace + "/" + name)
 }
 
-// Get reads a payload; a secret one from namespace.
-func (s *Store) Get(ctx context.Context, ref Ref, namespace string) ([]byte, error) {
+// Stored takes in everything that there is: what was taken away behind the
+// store's back is put anew.
+func (s *Store) Stored(objects []metav1.PartialObjectMetadata) {
+	there := make(map[string]bool, len(objects))
+	for i := range objects {
+		there[objects[i].Namespace+"/"+objects[i].Name] = true
+	}
+	s.known.Range(func(key, _ any) bool {
+		if !there[key.(string)] {
+			namespace, name, _ := strings.Cut(key.(string), "/")
+			s.Deleted(name, namespace)
+		}
+		return true
+	})
+}
+
+// Deleted makes puts store what was in this object anew.
+func (s *Store) Deleted(name, namespace string) {
+	s.Forget(name, namespace)
+	if namespace == fleet.ContentNamespace {
+		s.places.lost(name)
+	}
+}
+
+// Get reads what is stored under a name; what is secret from namespace.
+func (s *Store) Get(ctx context.Context, ref Ref, namespace string) (Parcel, error) {
 	if !ref.Secret {
 		obj := &corev1.ConfigMap{}
 		err := s.client.Get(ctx, client.ObjectKey{Namespace: fleet.ContentNamespace, Name: ref.Name}, obj)
-		return obj.BinaryData[DataKey], err
+		return FromConfigMap(obj), err
 	}
 	obj := &corev1.Secret{}
 	err := s.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: ref.Name}, obj)
-	return obj.Data[DataKey], err
+	return FromSecret(obj), err
+}
+
+// FromConfigMap returns the parcel in a ConfigMap.
+func FromConfigMap(obj *corev1.ConfigMap) Parcel {
+	return Parcel{
+		Data: obj.BinaryData[dataKey], Pack: obj.BinaryData[packKey],
+		Others: listed(obj.Annotations[ParcelsAnnotation]),
+	}
+}
+
+// FromSecret returns the payload in a Secret.
+func FromSecret(obj *corev1.Secret) Parcel { return Parcel{Data: obj.Data[dataKey]} }
+
+// listed reads an annotation that lists names.
+func listed(value string) []string {
+	if value == "" {
+		return nil
+	}
+	return strings.Split(value, ",")
 }
 
 // In returns a Getter that reads secret payloads from namespace.
 func (s *Store) In(namespace string) Getter {
-	return getterFunc(func(ctx context.Context, ref Ref) ([]byte, error) {
+	return getterFunc(func(ctx context.Context, ref Ref) (Parcel, error) {
 		return s.Get(ctx, ref, namespace)
 	})
 }
 
-type getterFunc func(ctx context.Context, ref Ref) ([]byte, error)
+type getterFunc func(ctx context.Context, ref Ref) (Parcel, error)
 
-func (f getterFunc) Get(ctx context.Context, ref Ref) ([]byte, error) { return f(ctx, ref) }
+func (f getterFunc) Get(ctx context.Context, ref Ref) (Parcel, error) { return f(ctx, ref) }
 
 func knownKey(ref Ref, namespace string) string {
 	return spaceOf(ref, namespace) + "/" + ref.Name
@@ -172,14 +246,16 @@ func objectFor(b Blob, namespace string) client.Object {
 	meta := metav1.ObjectMeta{
 		Namespace: spaceOf(b.Ref, namespace), Name: b.Name, Labels: map[string]string{ManagedLabel: "true"},
 	}
-	if len(b.Chunks) > 0 {
-		names := make([]string, 0, len(b.Chunks))
-		for _, c := range b.Chunks {
+	var names []string
+	for _, c := range b.Chunks {
+		if c.Name != "" {
 			names = append(names, c.Name)
 		}
+	}
+	if len(names) > 0 {
 		meta.Annotations = map[string]string{ChunksAnnotation: strings.Join(names, ",")}
 	}
-	data := map[string][]byte{DataKey: b.Data}
+	data := map[string][]byte{dataKey: b.Data}
 	if b.Secret {
 		return &corev1.Secret{ObjectMeta: meta, Type: SecretType, Immutable: ptr.To(true), Data: data}
 	}

@@ -54,23 +54,24 @@ func EncodeSource(key Key, files Files, request any) (Encoded, error) {
 
 // FetchSource reads and verifies a render request and its files, sorted by
 // path. The request is decoded into request.
-func FetchSource(ctx context.Context, from Getter, root Ref, request any) ([]source.File, error) {
+func FetchSource(ctx context.Context, from Getter, root Ref, request any) ([]source.File, Fetched, error) {
 	var raw json.RawMessage
 	var parts []filePart
-	err := walk(ctx, from, root, func(_ Ref, p payload) {
+	f := fetch{from: from, kept: memory{}, root: root}
+	err := f.walk(ctx, func(_ Ref, p payload) {
 		parts = append(parts, p.Files...)
 		if p.Request != nil {
 			raw = p.Request
 		}
 	})
 	if err != nil {
-		return nil, err
+		return nil, f.took, err
 	}
 	if raw == nil {
-		return nil, fmt.Errorf("content %s holds no render request", root.Name)
+		return nil, f.took, fmt.Errorf("content %s holds no render request", root.Name)
 	}
 	if err := json.Unmarshal(raw, request); err != nil {
-		return nil, fmt.Errorf("content %s is damaged: %w", root.Name, err)
+		return nil, f.took, fmt.Errorf("content %s is damaged: %w", root.Name, err)
 	}
 	// Secret and other parts are in chunks apart; the parts of one file are not.
 	var files []source.File
@@ -78,7 +79,7 @@ func FetchSource(ctx context.Context, from Getter, root Ref, request any) ([]sou
 		files = appendPart(files, part)
 	}
 	sort.SliceStable(files, func(i, j int) bool { return files[i].Path < files[j].Path })
-	return files, nil
+	return files, f.took, nil
 }
 
 // secretKind finds manifests of Secrets, also in templates.

@@ -126,13 +126,15 @@ func (c *Controller) deployment(r *state.Record, objects []*unstructured.Unstruc
 }
 
 // fetch returns the objects of the content that next names, and writes into
-// next which payloads they came from.
+// next which payloads they came from. Every payload is verified; one that is
+// not what its digest says is an error, and the next attempt fetches it again.
 func (c *Controller) fetch(ctx context.Context, j job, next *state.Record) ([]*unstructured.Unstructured, error) {
 	root, err := c.root(ctx, j, next)
 	if err != nil {
 		return nil, err
 	}
-	manifest, err := content.FetchObjects(ctx, c.store.Through(c.hub.Content()), root)
+	manifest, took, err := content.FetchObjects(ctx, c.hub.Content(), c.store, root)
+	c.count(j.name, root, took)
 	if err != nil {
 		return nil, err
 	}

@@ -48,6 +48,9 @@ type job struct {
 	// settling is what is put off for a moment because objects leave with it.
 	settling settling
 
+	// fetched is what its last fetch took; nil where this process made none.
+	fetched *fetched
+
 	// trackedSince is when the objects were last given to the observer.
 	trackedSince time.Time
 

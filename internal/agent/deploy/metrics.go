@@ -9,16 +9,28 @@ import (
 // metrics count what the controller does.
 type metrics struct {
 	applies *prometheus.CounterVec
+	// fetchedBytes and fetchedPayloads count content.
+	fetchedBytes, fetchedPayloads prometheus.Counter
 }
 
 var deploymentsDesc = prometheus.NewDesc("flotilla_agent_deployments",
 	"Deployments of this cluster by state.", []string{"state"}, nil)
 
 func newMetrics() *metrics {
-	return &metrics{applies: prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "flotilla_agent_applies_total",
-		Help: "Applies and corrections of deployments by result: ok, or failed where an object is not as wanted.",
-	}, []string{"result"})}
+	return &metrics{
+		applies: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "flotilla_agent_applies_total",
+			Help: "Applies and corrections of deployments by result: ok, or failed where an object is not as wanted.",
+		}, []string{"result"}),
+		fetchedBytes: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "flotilla_agent_content_fetched_bytes_total",
+			Help: "Bytes of content that were fetched, compressed.",
+		}),
+		fetchedPayloads: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "flotilla_agent_content_fetched_payloads_total",
+			Help: "Payloads of content that were fetched and verified.",
+		}),
+	}
 }
 
 // applied counts one apply.
@@ -34,6 +46,8 @@ func (m *metrics) applied(ok bool) {
 func (c *Controller) Describe(out chan<- *prometheus.Desc) {
 	out <- deploymentsDesc
 	c.metrics.applies.Describe(out)
+	c.metrics.fetchedBytes.Describe(out)
+	c.metrics.fetchedPayloads.Describe(out)
 }
 
 // Collect implements prometheus.Collector.
@@ -42,6 +56,8 @@ func (c *Controller) Collect(out chan<- prometheus.Metric) {
 		out <- prometheus.MustNewConstMetric(deploymentsDesc, prometheus.GaugeValue, float64(n), string(state))
 	}
 	c.metrics.applies.Collect(out)
+	c.metrics.fetchedBytes.Collect(out)
+	c.metrics.fetchedPayloads.Collect(out)
 }
 
 // states counts the deployments by state; every state of a deployment is there.

@@ -39,7 +39,9 @@ func (c *Controller) renderHere(ctx context.Context, j job, source content.Ref, 
 		return nil
 	}
 	var request engine.Request
-	request.Files, err = content.FetchSource(ctx, c.hub.Content(), source, &request)
+	var took content.Fetched
+	request.Files, took, err = content.FetchSource(ctx, c.hub.Content(), source, &request)
+	c.count(j.name, source, took)
 	if err != nil {
 		return err
 	}

@@ -36,6 +36,9 @@ func (j *job) statusOf(d Decision, now time.Time) (fleet.BundleDeploymentStatus,
 	}
 	s.ObservedGeneration = j.desired.Generation
 	s.RemovalState = j.removalState(s.RemovalState, d)
+	if j.fetched != nil {
+		s.Fetched = &j.fetched.total
+	}
 	j.objects(&s)
 	j.conditions(&s, d, now)
 	bd := &fleet.BundleDeployment{Spec: j.desired.Spec, Status: s}

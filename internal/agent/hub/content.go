@@ -18,28 +18,28 @@ type contents struct{ *Client }
 // Get reads a payload from its ConfigMap, or from its Secret. Payloads never
 // change, so that what the API server has in its cache is as good as the
 // newest, and costs it least.
-func (c contents) Get(ctx context.Context, ref content.Ref) ([]byte, error) {
-	data, err := c.read(ctx, ref, "0")
+func (c contents) Get(ctx context.Context, ref content.Ref) (content.Parcel, error) {
+	parcel, err := c.read(ctx, ref, "0")
 	if apierrors.IsNotFound(err) {
 		// The cache of an API server may not have a payload yet that was
 		// written just before its deployment.
-		data, err = c.read(ctx, ref, "")
+		parcel, err = c.read(ctx, ref, "")
 	}
-	return data, err
+	return parcel, err
 }
 
-func (c contents) read(ctx context.Context, ref content.Ref, resourceVersion string) ([]byte, error) {
+func (c contents) read(ctx context.Context, ref content.Ref, resourceVersion string) (content.Parcel, error) {
 	options := metav1.GetOptions{ResourceVersion: resourceVersion}
 	if ref.Secret {
 		secret, err := c.core.Secrets(c.namespace).Get(ctx, ref.Name, options)
 		if err != nil {
-			return nil, err
+			return content.Parcel{}, err
 		}
-		return secret.Data[content.DataKey], nil
+		return content.FromSecret(secret), nil
 	}
 	configMap, err := c.core.ConfigMaps(fleet.ContentNamespace).Get(ctx, ref.Name, options)
 	if err != nil {
-		return nil, err
+		return content.Parcel{}, err
 	}
-	return configMap.BinaryData[content.DataKey], nil
+	return content.FromConfigMap(configMap), nil
 }

@@ -46,7 +46,7 @@ type Store struct {
 	stored map[string]string
 	// digests are of the records as they were stored last.
 	digests map[string]string
-	// blobs are compressed payloads by name; saved tells which have a Secret.
+	// blobs are compressed payloads by ID; saved tells which have a Secret.
 	blobs map[string][]byte
 	saved map[string]bool
 	// used are the payloads that each deployment needs, kept those that were
@@ -155,7 +155,7 @@ func rootOf(r *Record) string {
 	if len(r.Refs) == 0 {
 		return ""
 	}
-	return r.Refs[0].Name
+	return r.Refs[0].ID()
 }
 
 // payload returns what is to be written: the root only where it has changed.
@@ -203,23 +203,23 @@ func (s *Store) write(ctx context.Context, r *Record, data map[string][]byte) er
 func (s *Store) saveChunks(ctx context.Context, r *Record) error {
 	for i, ref := range r.Refs {
 		s.mu.Lock()
-		data, saved := s.blobs[ref.Name], s.saved[ref.Name]
+		data, saved := s.blobs[ref.ID()], s.saved[ref.ID()]
 		s.mu.Unlock()
 		if i == 0 || saved {
 			continue
 		}
 		if data == nil {
-			return sweptError(ref.Name)
+			return sweptError(ref.ID())
 		}
 		secret := &corev1.Secret{
-			ObjectMeta: metav1.ObjectMeta{Name: contentPrefix + ref.Name, Labels: map[string]string{kindLabel: kindContent}},
+			ObjectMeta: metav1.ObjectMeta{Name: contentPrefix + ref.ID(), Labels: map[string]string{kindLabel: kindContent}},
 			Type:       secretType, Immutable: ptr.To(true), Data: map[string][]byte{contentKey: data},
 		}
 		if _, err := s.secrets.Create(ctx, secret, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
-			return fmt.Errorf("store content %s: %w", ref.Name, err)
+			return fmt.Errorf("store content %s: %w", ref.ID(), err)
 		}
 		s.mu.Lock()
-		s.saved[ref.Name] = true
+		s.saved[ref.ID()] = true
 		s.mu.Unlock()
 	}
 	return nil
@@ -277,14 +277,14 @@ func (s *Store) unneeded(candidates []content.Ref) []string {
 	needed := s.needed()
 	var stored []string
 	for _, ref := range candidates {
-		if needed[ref.Name] {
+		if needed[ref.ID()] {
 			continue
 		}
-		if s.saved[ref.Name] {
-			stored = append(stored, ref.Name)
+		if s.saved[ref.ID()] {
+			stored = append(stored, ref.ID())
 		}
-		delete(s.blobs, ref.Name)
-		delete(s.saved, ref.Name)
+		delete(s.blobs, ref.ID())
+		delete(s.saved, ref.ID())
 	}
 	return stored
 }
@@ -296,7 +296,7 @@ func (s *Store) needed() map[string]bool {
 	for _, of := range []map[string][]content.Ref{s.used, s.kept} {
 		for _, refs := range of {
 			for _, ref := range refs {
-				needed[ref.Name] = true
+				needed[ref.ID()] = true
 			}
 		}
 	}
@@ -310,47 +310,34 @@ func (s *Store) Keep(name string, enc content.Encoded) []content.Ref {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	refs := []content.Ref{enc.Root.Ref}
-	s.blobs[enc.Root.Name] = enc.Root.Data
+	s.blobs[enc.Root.ID()] = enc.Root.Data
 	for _, chunk := range enc.Chunks {
-		s.blobs[chunk.Name] = chunk.Data
+		s.blobs[chunk.ID()] = chunk.Data
 		refs = append(refs, chunk.Public())
 	}
 	before := s.kept[name]
 	s.kept[name] = refs
 	needed := s.needed()
 	for _, ref := range before {
-		if !needed[ref.Name] && !s.saved[ref.Name] {
-			delete(s.blobs, ref.Name)
+		if !needed[ref.ID()] && !s.saved[ref.ID()] {
+			delete(s.blobs, ref.ID())
 		}
 	}
 	return refs
 }
 
-// Through returns a getter that reads from the store, and from origin what the
-// store has not. What it reads is kept until the next record is saved.
-func (s *Store) Through(origin content.Getter) content.Getter {
-	return through{store: s, origin: origin}
+// Kept returns a payload that the store has, compressed.
+func (s *Store) Kept(ref content.Ref) ([]byte, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	data, ok := s.blobs[ref.ID()]
+	return data, ok
 }
 
-type through struct {
-	store  *Store
-	origin content.Getter
-}
-
-// Get reads one payload.
-func (t through) Get(ctx context.Context, ref content.Ref) ([]byte, error) {
-	t.store.mu.Lock()
-	data, ok := t.store.blobs[ref.Name]
-	t.store.mu.Unlock()
-	if ok {
-		return data, nil
-	}
-	data, err := t.origin.Get(ctx, ref)
-	if err != nil {
-		return nil, err
-	}
-	t.store.mu.Lock()
-	t.store.blobs[ref.Name] = data
-	t.store.mu.Unlock()
-	return data, nil
+// Take takes in a payload. It is kept until the next record is saved, and
+// after that if a record needs it.
+func (s *Store) Take(ref content.Ref, data []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.blobs[ref.ID()] = data
 }

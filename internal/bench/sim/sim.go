@@ -135,13 +135,13 @@ type interned struct {
 }
 
 // Get fetches a payload.
-func (i interned) Get(ctx context.Context, ref content.Ref) ([]byte, error) {
-	data, err := i.Getter.Get(ctx, ref)
+func (i interned) Get(ctx context.Context, ref content.Ref) (content.Parcel, error) {
+	parcel, err := i.Getter.Get(ctx, ref)
 	if err != nil {
-		return nil, err
+		return parcel, err
 	}
-	one, _ := i.blobs.LoadOrStore(ref.Name, data)
-	return one.([]byte), nil
+	one, _ := i.blobs.LoadOrStore(ref.Name, parcel)
+	return one.(content.Parcel), nil
 }
 
 // Spread is a time within which n agents start without crowding a machine that

@@ -8,6 +8,7 @@ package gc
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"strings"
 	"time"
@@ -62,6 +63,7 @@ func (c *Collector) Sweep(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	c.Store.Stored(stored)
 	used, err := c.used(ctx, stored)
 	if err != nil {
 		return err
@@ -117,14 +119,18 @@ func (c *Collector) used(ctx context.Context, stored []metav1.PartialObjectMetad
 	for i := range bundles.Items {
 		used[bundles.Items[i].Spec.ContentsID] = true
 	}
+	led := map[string]bool{}
 	for i := range stored {
 		if !used[stored[i].Name] {
 			continue
 		}
-		for chunk := range strings.SplitSeq(stored[i].Annotations[content.ChunksAnnotation], ",") {
-			used[chunk] = true
+		for _, list := range []string{content.ChunksAnnotation, content.ParcelsAnnotation} {
+			for name := range strings.SplitSeq(stored[i].Annotations[list], ",") {
+				led[name] = true
+			}
 		}
 	}
+	maps.Copy(used, led)
 	return used, nil
 }
 
@@ -162,6 +168,9 @@ func (c *Collector) mark(ctx context.Context, obj *metav1.PartialObjectMetadata,
 func (c *Collector) delete(ctx context.Context, obj *metav1.PartialObjectMetadata) error {
 	c.Store.Forget(obj.Name, obj.Namespace)
 	err := c.Live.Delete(ctx, obj, client.Preconditions{UID: &obj.UID, ResourceVersion: &obj.ResourceVersion})
+	if err == nil {
+		c.Store.Deleted(obj.Name, obj.Namespace)
+	}
 	return ignoreMoved(err)
 }
 

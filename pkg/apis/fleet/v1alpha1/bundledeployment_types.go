@@ -197,6 +197,11 @@ type BundleDeploymentStatus struct {
 	// +optional
 	// +listType=atomic
 	HeldObjects []ObjectRef `json:"heldObjects,omitempty"`
+	// Flotilla: Fetched counts what the agent fetched when it last fetched
+	// content.
+	// +optional
+	// +nullable
+	Fetched *FetchedContent `json:"fetched,omitempty"`
 	// Flotilla: RemovalState tells how far the removal is.
 	// +optional
 	// +nullable
@@ -217,6 +222,19 @@ type BundleDeploymentDisplay struct {
 	// +optional
 	// +nullable
 	State string `json:"state,omitempty"`
+}
+
+// FetchedContent counts what it took to get a content.
+type FetchedContent struct {
+	// Bytes were sent to the agent, compressed.
+	// +optional
+	Bytes int64 `json:"bytes,omitempty"`
+	// Payloads were fetched; the others were there already.
+	// +optional
+	Payloads int `json:"payloads,omitempty"`
+	// Reused is the number of those others.
+	// +optional
+	Reused int `json:"reused,omitempty"`
 }
 
 // RemovalStatus tells how far the removal of a deployment is.
