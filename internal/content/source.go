@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"path"
 	"regexp"
-	"slices"
 	"sort"
-	"strings"
 
 	"github.com/flotilla-sh/flotilla/internal/source"
 )
@@ -82,26 +80,24 @@ func FetchSource(ctx context.Context, from Getter, root Ref, request any) ([]sou
 	return files, f.took, nil
 }
 
-// secretKind finds manifests of Secrets, also in templates.
-var secretKind = regexp.MustCompile(`(?m)^\s*["']?kind["']?\s*:\s*["']?Secret["']?\s*(#.*)?$`)
+// secretKind finds manifests of Secrets, also in templates, and those of which
+// only a render tells the kind.
+var secretKind = regexp.MustCompile(`(?m)^\s*["']?kind["']?\s*:\s*(["']?Secret["']?\s*(#.*)?$|.*\{\{)`)
 
 // manifestText finds what every manifest of an object says.
 var manifestText = regexp.MustCompile(`(?m)^["']?kind["']?\s*:`)
 
 // mayHoldSecret tells whether a file may hold a secret value: a manifest or
-// template of a Secret, values, and any file that is no manifest, which a
-// template may read.
+// template of a Secret, parts of templates, values, and any file that is no
+// manifest, which a template may read. What is left shows no more than the
+// objects that come of it, which are no Secrets.
 func mayHoldSecret(f source.File) bool {
-	if secretKind.Match(f.Data) {
-		return true
-	}
-	directories := strings.Split(path.Dir(f.Path), "/")
-	if slices.Contains(directories, "templates") || slices.Contains(directories, "crds") || path.Base(f.Path) == "Chart.yaml" {
+	if path.Base(f.Path) == "Chart.yaml" {
 		return false
 	}
 	switch path.Ext(f.Path) {
 	case ".yaml", ".yml":
-		return !manifestText.Match(f.Data)
+		return secretKind.Match(f.Data) || !manifestText.Match(f.Data)
 	}
 	return true
 }

@@ -1,0 +1,79 @@
+package content
+
+import (
+	"bytes"
+	"reflect"
+	"testing"
+
+	"github.com/flotilla-sh/flotilla/internal/source"
+)
+
+func TestWhatMayHoldSecrets(t *testing.T) {
+	for name, tt := range map[string]struct {
+		path, text string
+		secret     bool
+	}{
+		"a manifest":                  {"a.yaml", "apiVersion: v1\nkind: ConfigMap\n", false},
+		"a Secret":                    {"a.yaml", "apiVersion: v1\nkind: Secret\n", true},
+		"a quoted Secret":             {"a.yml", "\"kind\": \"Secret\" # x\n", true},
+		"a Secret among others":       {"a.yaml", "kind: ConfigMap\n---\nkind: Secret\n", true},
+		"an ExternalSecret":           {"a.yaml", "kind: ExternalSecret\n", false},
+		"a template":                  {"templates/a.yaml", "{{ if .x }}\nkind: Service\n{{ end }}", false},
+		"a template of a Secret":      {"templates/a.yaml", "{{ if .x }}\n  kind: Secret\n{{ end }}", true},
+		"a template of an open kind":  {"templates/a.yaml", "kind: {{ .Values.kind }}\n", true},
+		"parts of templates":          {"templates/_helpers.tpl", "{{ define \"p\" }}hunter2{{ end }}", true},
+		"the name of a chart":         {"charts/x/Chart.yaml", "name: x", false},
+		"values":                      {"values.yaml", "password: hunter2", true},
+		"values for a test":           {"ci/prod.yaml", "kinds: hunter2", true},
+		"what a template may include": {"files/key.pem", "hunter2", true},
+		"JSON":                        {"a.json", "{\"kind\": \"ConfigMap\"}", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := mayHoldSecret(source.File{Path: tt.path, Data: []byte(tt.text)}); got != tt.secret {
+				t.Errorf("may hold a secret: %v", got)
+			}
+		})
+	}
+}
+
+func TestSourceComesBackWholeAndKeepsSecretsApart(t *testing.T) {
+	type request struct{ Values map[string]string }
+	files := []source.File{
+		{Path: "Chart.yaml", Data: []byte("name: x\n")},
+		{Path: "templates/a.yaml", Data: []byte("kind: ConfigMap\n")},
+		{Path: "templates/big.yaml", Data: append([]byte("kind: ConfigMap\n"), bytes.Repeat([]byte("#0123456789\n"), 100_000)...)},
+		{Path: "templates/s.yaml", Data: []byte("kind: Secret\nx: hunter2\n")},
+		{Path: "values.yaml", Data: []byte("password: hunter2\n")},
+	}
+	shared, err := EncodeSharedFiles(key, files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := request{map[string]string{"a": "hunter2"}}
+	enc, err := EncodeSource(key, shared, want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got request
+	back, err := FetchSource(t.Context(), shelf{}.put(enc), enc.Root.Ref, &got)
+	if err != nil || !reflect.DeepEqual(back, files) || !reflect.DeepEqual(got, want) {
+		t.Errorf("%d files of %d, request %v: %v", len(back), len(files), got, err)
+	}
+	for _, b := range append(enc.Chunks, enc.Root) {
+		p, err := decode(b.Ref, b.Data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range p.Files {
+			if !b.Secret && bytes.Contains([]byte(f.Text), []byte("hunter2")) {
+				t.Errorf("%s is stored in the open", f.Path)
+			}
+		}
+		if !b.Secret && p.Request != nil {
+			t.Error("the values are stored in the open")
+		}
+	}
+	if _, err := FetchObjects(t.Context(), shelf{}.put(enc), enc.Root.Ref); err == nil {
+		t.Error("a source is taken for an empty manifest")
+	}
+}
