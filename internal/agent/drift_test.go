@@ -46,8 +46,8 @@ func TestEditIsShownWithFieldValuesAndProgram(t *testing.T) {
 	if len(m.By) != 1 || m.By[0].Manager != "kubectl-edit" || m.By[0].Operation != "Update" || m.By[0].Time == nil {
 		t.Errorf("by: %+v", m.By)
 	}
-	if requests := w.spoke.Seen(all); len(requests) > 2 {
-		t.Errorf("%d requests to the spoke for one edit: %v", len(requests), requests)
+	if requests := w.spoke.Seen(all); len(requests) > 3 {
+		t.Errorf("%d requests to the spoke for one edit, want a read, a dry run and an event: %v", len(requests), requests)
 	}
 	if message := fleet.FindCondition(bd.Status.Conditions, fleet.ConditionReady).Message; !strings.Contains(message, shop+"/a modified") {
 		t.Errorf("ready: %s", message)

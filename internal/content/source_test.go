@@ -55,7 +55,7 @@ func TestSourceComesBackWholeAndKeepsSecretsApart(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got request
-	back, err := FetchSource(t.Context(), shelf{}.put(enc), enc.Root.Ref, &got)
+	back, _, err := FetchSource(t.Context(), shelf{}.put(enc), enc.Root.Ref, &got)
 	if err != nil || !reflect.DeepEqual(back, files) || !reflect.DeepEqual(got, want) {
 		t.Errorf("%d files of %d, request %v: %v", len(back), len(files), got, err)
 	}
