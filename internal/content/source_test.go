@@ -73,7 +73,7 @@ func TestSourceComesBackWholeAndKeepsSecretsApart(t *testing.T) {
 			t.Error("the values are stored in the open")
 		}
 	}
-	if _, err := FetchObjects(t.Context(), shelf{}.put(enc), enc.Root.Ref); err == nil {
+	if _, _, err := FetchObjects(t.Context(), shelf{}.put(enc), memory{}, enc.Root.Ref); err == nil {
 		t.Error("a source is taken for an empty manifest")
 	}
 }
