@@ -47,10 +47,10 @@ func exit(err error) {
 
 // flags are the command line.
 type flags struct {
-	kubeconfig, namespace, cacheDir, metrics, level string
-	renderDeadline                                  time.Duration
-	renderMemory                                    int64
-	renderers, maxRenders                           int
+	kubeconfig, namespace, cacheDir, metrics, pprof, level string
+	renderDeadline                                         time.Duration
+	renderMemory                                           int64
+	renderers, maxRenders                                  int
 }
 
 func parse(args []string) (flags, error) {
@@ -60,6 +60,7 @@ func parse(args []string) (flags, error) {
 	set.StringVar(&f.namespace, "namespace", fleet.SystemNamespace, "namespace for what is the hub's own")
 	set.StringVar(&f.cacheDir, "cache-dir", filepath.Join(os.TempDir(), "flotilla-hub"), "directory for clones; it may be lost at any time")
 	set.StringVar(&f.metrics, "metrics-bind-address", ":8080", "address of the Prometheus metrics; 0 turns them off")
+	set.StringVar(&f.pprof, "pprof-bind-address", "", "address of profiles of this program, such as localhost:6060; none where empty")
 	set.StringVar(&f.level, "log-level", "info", "debug, info or error")
 	set.DurationVar(&f.renderDeadline, "render-deadline", time.Minute, "how long one render may take before it is ended")
 	set.Int64Var(&f.renderMemory, "render-memory", 1<<30, "how many bytes one render may use")
@@ -102,7 +103,7 @@ func run(ctx context.Context, args []string) error {
 	defer pool.Close()
 	return hub.Run(ctx, hub.Options{
 		Config: config, Namespace: f.namespace, CacheDir: f.cacheDir, Identity: identity,
-		Renderer: pool, MaxRenders: f.maxRenders, MetricsAddress: f.metrics,
+		Renderer: pool, MaxRenders: f.maxRenders, MetricsAddress: f.metrics, PprofAddress: f.pprof,
 	})
 }
 

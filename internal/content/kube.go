@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	"golang.org/x/sync/singleflight"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -49,6 +50,9 @@ type Store struct {
 	places  places
 	loading sync.Mutex
 	loaded  bool
+	// flights joins the puts of one payload at one time: all clusters of a
+	// bundle ask for it at once.
+	flights singleflight.Group
 }
 
 // NewStore returns a store that reads and writes through c, which must not be
@@ -80,6 +84,16 @@ func (s *Store) putBlob(ctx context.Context, b Blob, namespace string) error {
 	key := knownKey(b.Ref, namespace)
 	if _, ok := s.known.Load(key); ok {
 		return nil
+	}
+	_, err, _ := s.flights.Do(key, func() (any, error) { return nil, s.write(ctx, b, namespace) })
+	return err
+}
+
+// write stores a payload, or finds that it is stored.
+func (s *Store) write(ctx context.Context, b Blob, namespace string) error {
+	key := knownKey(b.Ref, namespace)
+	if _, ok := s.known.Load(key); ok {
+		return nil // another flight has just landed
 	}
 	obj := objectFor(b, namespace)
 	err := s.client.Create(ctx, obj)

@@ -68,6 +68,8 @@ type Options struct {
 	MaxRenders int
 	// MetricsAddress serves Prometheus metrics; "0" turns them off.
 	MetricsAddress string
+	// PprofAddress serves profiles of the hub itself; empty turns them off.
+	PprofAddress string
 }
 
 // Scheme holds every kind that the hub reads or writes.
@@ -86,7 +88,7 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 	o.Config.QPS = -1 // the API server's own fairness is the limit
-	live, err := client.New(o.Config, client.Options{Scheme: scheme})
+	live, err := lean.New(o.Config, client.Options{Scheme: scheme})
 	if err != nil {
 		return fmt.Errorf("reach the hub's API server: %w", err)
 	}
@@ -113,6 +115,8 @@ func newManager(o Options, scheme *runtime.Scheme) (manager.Manager, error) {
 	return ctrl.NewManager(o.Config, ctrl.Options{
 		Scheme:  scheme,
 		Metrics: server.Options{BindAddress: o.MetricsAddress},
+
+		PprofBindAddress: o.PprofAddress,
 		// Names of controllers are unique to a process, not to a test's.
 		Controller:              config.Controller{SkipNameValidation: ptr.To(true)},
 		GracefulShutdownTimeout: ptr.To(5 * time.Second),

@@ -41,7 +41,7 @@ func main() {
 // flags are the command line.
 type flags struct {
 	bin, charts, out, commit string
-	rows                     []string
+	rows, hubArgs            []string
 	n, repeats               int
 	heartbeat                time.Duration
 	requests                 bool
@@ -63,6 +63,7 @@ func command() *cobra.Command {
 	cmd.Flags().StringVar(&f.out, "out", "", "file for the figures as JSON")
 	cmd.Flags().StringVar(&f.commit, "commit", "", "what is measured (default: the commit of the working directory)")
 	cmd.Flags().StringSliceVar(&f.rows, "row", nil, "rows to measure (default: all): "+strings.Join(rows.Names(), ", "))
+	cmd.Flags().StringSliceVar(&f.hubArgs, "hub-args", nil, "arguments of flotilla-hub, such as --pprof-bind-address=localhost:6060")
 	cmd.Flags().IntVar(&f.n, "n", 0, "size of the fleet (default: that of each row)")
 	cmd.Flags().IntVar(&f.repeats, "repeats", 3, "how often each row is measured")
 	cmd.Flags().DurationVar(&f.heartbeat, "heartbeat", time.Minute, "time between two heartbeats of an agent")
@@ -82,7 +83,7 @@ func run(ctx context.Context, f flags) error {
 	}
 	defer stop()
 	began := time.Now()
-	options := rows.Options{Bin: f.bin, Charts: f.charts, Heartbeat: f.heartbeat, Log: func(format string, args ...any) {
+	options := rows.Options{Bin: f.bin, Charts: f.charts, Heartbeat: f.heartbeat, HubArgs: f.hubArgs, Log: func(format string, args ...any) {
 		fmt.Fprintf(os.Stderr, "%7.1fs  %s\n", time.Since(began).Seconds(), fmt.Sprintf(format, args...))
 	}}
 	file := report.File{Commit: f.commit, Date: began.UTC(), Machine: report.ThisMachine()}

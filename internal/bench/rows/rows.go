@@ -61,6 +61,8 @@ type Options struct {
 	Bin string
 	// Charts is a directory of chart archives; it may be empty.
 	Charts string
+	// HubArgs are given to flotilla-hub.
+	HubArgs []string
 	// Heartbeat is that of the agents.
 	Heartbeat time.Duration
 	// Log tells what is being done.
@@ -99,7 +101,7 @@ func (r *Run) phase(name string, use meter.Use) {
 
 // stage starts a lab.
 func (r *Run) stage(ctx context.Context) (*stage.Stage, error) {
-	return stage.Start(ctx, stage.Options{Bin: r.Bin, Heartbeat: r.Heartbeat, Log: r.Log})
+	return stage.Start(ctx, stage.Options{Bin: r.Bin, Heartbeat: r.Heartbeat, HubArgs: r.HubArgs, Log: r.Log})
 }
 
 // fleet starts a lab, measures what its API server can do, and gives it n
