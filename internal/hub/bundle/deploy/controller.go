@@ -54,6 +54,7 @@ type Controller struct {
 	Clock        clock.PassiveClock
 
 	sources sources
+	wrote   writes
 }
 
 // Reconcile makes the deployments of one Bundle be what it wants.
@@ -69,6 +70,9 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	if !bundle.DeletionTimestamp.IsZero() {
 		return reconcile.Result(ctx, c.finalize(ctx, bundle))
+	}
+	if c.wrote.ahead(ctx, c.Client, req.NamespacedName, c.Clock.Now()) {
+		return ctrl.Result{RequeueAfter: cacheSoon}, nil
 	}
 	if controllerutil.AddFinalizer(bundle, fleet.Finalizer) {
 		if err := c.Client.Update(ctx, bundle); err != nil {
@@ -102,7 +106,9 @@ func (c *Controller) deploy(ctx context.Context, bundle *fleet.Bundle) error {
 	if err := c.confirm(ctx, bundle, &plan); err != nil {
 		return err
 	}
-	if err := c.act(ctx, plan, outcomes); err != nil {
+	err = c.act(ctx, plan, outcomes)
+	c.wrote.note(client.ObjectKeyFromObject(bundle), &plan, c.Clock.Now())
+	if err != nil {
 		return err
 	}
 	bundle.Status.ObservedGeneration = bundle.Generation

@@ -35,6 +35,7 @@ type Bundle struct {
 	Spec BundleSpec `json:"spec"`
 	// Status is what was seen.
 	// +optional
+	// +structType=atomic
 	Status BundleStatus `json:"status,omitempty,omitzero"`
 }
 

@@ -24,9 +24,11 @@ type BundleDeployment struct {
 
 	// Spec is what is wanted.
 	// +optional
+	// +structType=atomic
 	Spec BundleDeploymentSpec `json:"spec,omitempty,omitzero"`
 	// Status is what was seen.
 	// +optional
+	// +structType=atomic
 	Status BundleDeploymentStatus `json:"status,omitempty,omitzero"`
 }
 

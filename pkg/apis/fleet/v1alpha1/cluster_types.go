@@ -22,6 +22,7 @@ type Cluster struct {
 	Spec ClusterSpec `json:"spec,omitempty,omitzero"`
 	// Status is what was seen.
 	// +optional
+	// +structType=atomic
 	Status ClusterStatus `json:"status,omitempty,omitzero"`
 }
 

@@ -22,6 +22,7 @@ type ClusterGroup struct {
 	Spec ClusterGroupSpec `json:"spec,omitempty,omitzero"`
 	// Status is what was seen.
 	// +optional
+	// +structType=atomic
 	Status ClusterGroupStatus `json:"status,omitempty,omitzero"`
 }
 

@@ -23,6 +23,7 @@ type GitRepo struct {
 	Spec GitRepoSpec `json:"spec,omitempty,omitzero"`
 	// Status is what was seen.
 	// +optional
+	// +structType=atomic
 	Status GitRepoStatus `json:"status,omitempty,omitzero"`
 }
 
