@@ -140,7 +140,7 @@ func TestHolds(t *testing.T) {
 		"paused":     {func(bd *fleet.BundleDeployment) { bd.Spec.Paused = true }, fleet.WaitApplied, "paused"},
 		"values":     {func(bd *fleet.BundleDeployment) { bd.Spec.WaitingForValues = true }, fleet.WaitApplied, "values"},
 		"account":    {func(bd *fleet.BundleDeployment) { bd.Spec.Options.ServiceAccount = "dev" }, fleet.ErrApplied, `serviceAccount "dev"`},
-		"dependency": {func(bd *fleet.BundleDeployment) { bd.Spec.DependsOn = []fleet.BundleRef{{Name: "db"}} }, fleet.ErrApplied, "dependent bundle(s) are not ready: db (not on this cluster)"},
+		"dependency": {func(bd *fleet.BundleDeployment) { bd.Spec.DependsOn = []fleet.BundleRef{{Name: "db"}} }, fleet.WaitApplied, "dependent bundle(s) are not ready: db (not on this cluster)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -162,7 +162,7 @@ func TestDependencyIsWaitedFor(t *testing.T) {
 	shop := w.ns("shop")
 	w.deploy("web", []string{configMap(shop, "web", "1")}, func(bd *fleet.BundleDeployment) { bd.Spec.DependsOn = []fleet.BundleRef{{Name: "db"}} })
 	w.start()
-	w.until("web", in(fleet.ErrApplied))
+	w.until("web", in(fleet.WaitApplied))
 	w.deploy("db", []string{configMap(shop, "db", "1")})
 	w.until("web", ready)
 }

@@ -238,7 +238,9 @@ func (c *Controller) look(name string) (job, Decision, bool) {
 	if j.record != nil {
 		j.observed = c.observer.Findings(j.record.Owner().Label)
 	}
-	return *j, Decide(j.facts(c.listed, c.blocked(j), c.clock.Now())), true
+	facts := j.facts(c.listed, c.clock.Now())
+	facts.Blocked, facts.Dependents = c.dependencies(j)
+	return *j, Decide(facts), true
 }
 
 // visit acts on a deployment until it rests, reports, and returns when to look
@@ -292,13 +294,10 @@ func (c *Controller) rest(ctx context.Context, j job, d Decision) time.Duration 
 		}
 	}
 	if left := lookTime - c.clock.Since(j.trackedSince); left > 0 && j.awaitsLook() {
-		return left
+		return sooner(d.After, left)
 	}
 	c.tell(j, d)
 	values := c.checkValues(ctx, j)
-	if j.desired == nil {
-		return sooner(d.After, values)
-	}
 	if err := c.report(ctx, j, d); err != nil {
 		logr.FromContextOrDiscard(ctx).Info("could not report to the hub; trying again", "deployment", j.name, "error", err.Error())
 		return c.unreported(j.name)

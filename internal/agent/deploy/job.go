@@ -3,6 +3,7 @@ package deploy
 import (
 	"cmp"
 	"encoding/json"
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -50,6 +51,9 @@ type job struct {
 
 	// fetched is what its last fetch took; nil where this process made none.
 	fetched *fetched
+
+	// since is when each condition became what it is.
+	since map[string]since
 
 	// trackedSince is when the objects were last given to the observer.
 	trackedSince time.Time
@@ -163,9 +167,28 @@ func (j *job) attemptID() string {
 	return j.wantedID()
 }
 
+// want is what the hub has, or what is noted of it while the hub is away.
+func (j *job) want() *fleet.BundleDeployment {
+	if j.desired != nil {
+		return j.desired
+	}
+	bd := &fleet.BundleDeployment{}
+	bd.Name = j.name
+	if r := j.record; r != nil {
+		bd.UID, bd.Generation = types.UID(r.UID), r.Generation
+		bd.Labels = maps.Clone(r.Labels)
+		if bd.Labels == nil {
+			bd.Labels = map[string]string{}
+		}
+		bd.Labels[fleet.BundleLabel], bd.Labels[fleet.BundleNamespaceLabel] = r.Bundle, r.BundleNamespace
+		bd.Spec.DeploymentID, bd.Spec.Options, bd.Spec.DependsOn = r.DeploymentID, r.Options, r.DependsOn
+	}
+	return bd
+}
+
 // facts puts together what is known of a job.
-func (j *job) facts(listed bool, blocked []string, now time.Time) Facts {
-	f := Facts{Listed: listed, Desired: j.desired != nil, Recorded: j.record != nil, Blocked: blocked}
+func (j *job) facts(listed bool, now time.Time) Facts {
+	f := Facts{Listed: listed, Desired: j.desired != nil, Recorded: j.record != nil}
 	if j.trouble.id == j.attemptID() {
 		f.RetryIn = max(0, j.trouble.until.Sub(now))
 	}
@@ -273,6 +296,7 @@ func (j *job) next() *state.Record {
 	if d := j.desired; d != nil {
 		r.UID, r.Generation = string(d.UID), d.Generation
 		r.Bundle, r.BundleNamespace = bundleOf(d)
+		r.DependsOn, r.Labels = d.Spec.DependsOn, d.Labels
 		r.DeploymentID, r.Options, r.CorrectDrift = d.Spec.DeploymentID, d.Spec.Options, correct(d)
 	}
 	return r

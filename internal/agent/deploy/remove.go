@@ -59,6 +59,7 @@ func (c *Controller) remove(ctx context.Context, j job) error {
 		delete(c.labels, label)
 	})
 	c.observer.Gone(ctx, label)
+	c.wakeDependents(j.name)
 	return nil
 }
 

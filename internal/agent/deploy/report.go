@@ -2,16 +2,10 @@ package deploy
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/wait"
-
-	"github.com/flotilla-sh/flotilla/internal/status"
-	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
 
 // reportRetryMin and reportRetryMax bound the wait before a report that did
@@ -32,11 +26,16 @@ func (c *Controller) unreported(name string) time.Duration {
 	return wait.Jitter(pause, 0.5)
 }
 
-// report writes the status of a deployment to the hub where it has changed.
+// report notes how a deployment stands, and writes its status to the hub where
+// that has changed.
 func (c *Controller) report(ctx context.Context, j job, d Decision) error {
 	s, err := j.statusOf(d, c.clock.Now())
 	if err != nil {
 		return err
+	}
+	c.update(j.name, func(live *job) { live.since = remember(live.since, s.Conditions, c.clock.Now()) })
+	if j.desired == nil {
+		return nil
 	}
 	patch, now, err := statusPatch(j.reported, s)
 	if err != nil || patch == nil {
@@ -54,84 +53,6 @@ func (c *Controller) report(ctx context.Context, j job, d Decision) error {
 			live.reported, live.statusVersion, live.unreported = now, version, 0
 		}
 	})
-	c.wakeDependents(j)
+	c.wakeDependents(j.name)
 	return nil
-}
-
-// wakeDependents visits deployments that may have waited for j.
-func (c *Controller) wakeDependents(j job) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for name, other := range c.jobs {
-		if name != j.name && other.desired != nil && len(other.desired.Spec.DependsOn) > 0 {
-			c.queue.Add(name)
-		}
-	}
-}
-
-// blocked returns the dependencies of a job that are not in an accepted state.
-// The caller holds the lock.
-func (c *Controller) blocked(j *job) []string {
-	if j.desired == nil {
-		return nil
-	}
-	var out []string
-	for _, dep := range j.desired.Spec.DependsOn {
-		out = append(out, c.unmet(dep)...)
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
-}
-
-// unmet returns what is missing for one dependency.
-func (c *Controller) unmet(dep fleet.BundleRef) []string {
-	selector, err := metav1.LabelSelectorAsSelector(dep.Selector)
-	if err != nil {
-		return []string{"invalid selector: " + err.Error()}
-	}
-	var out []string
-	found := false
-	for _, other := range c.jobs {
-		if !refersTo(dep, selector, other) {
-			continue
-		}
-		found = true
-		if !accepted(dep, other) {
-			out = append(out, other.name)
-		}
-	}
-	if !found {
-		return []string{missingDependency(dep)}
-	}
-	return out
-}
-
-func missingDependency(dep fleet.BundleRef) string {
-	if dep.Name != "" {
-		return dep.Name + " (not on this cluster)"
-	}
-	return metav1.FormatLabelSelector(dep.Selector) + " (nothing on this cluster matches)"
-}
-
-func refersTo(dep fleet.BundleRef, selector labels.Selector, other *job) bool {
-	if other.desired == nil {
-		return false
-	}
-	name, _ := bundleOf(other.desired)
-	if dep.Name != "" && dep.Name != name {
-		return false
-	}
-	return dep.Name != "" && dep.Selector == nil || selector.Matches(labels.Set(other.desired.Labels))
-}
-
-func accepted(dep fleet.BundleRef, other *job) bool {
-	states := dep.AcceptedStates
-	if len(states) == 0 {
-		states = []fleet.BundleState{fleet.Ready}
-	}
-	s, err := other.statusOf(Decision{}, time.Time{})
-	if err != nil {
-		return false
-	}
-	return slices.Contains(states, status.StateOf(&fleet.BundleDeployment{Spec: other.desired.Spec, Status: s}))
 }

@@ -29,6 +29,8 @@ type Facts struct {
 	Refusal string
 	// Blocked are the dependencies that are not in an accepted state.
 	Blocked []string
+	// Dependents are to be removed as well, and before this one.
+	Dependents []string
 
 	// Settling is how long objects that leave the deployment stay at least.
 	Settling time.Duration
@@ -66,6 +68,7 @@ const (
 	Held       Situation = "Held"
 	Blocked    Situation = "WaitingForDependencies"
 	Settling   Situation = "Settling"
+	Needed     Situation = "NeededByDependents"
 	BackingOff Situation = "BackingOff"
 	GivenUp    Situation = "GivenUp"
 	Awaiting   Situation = "Awaiting"
@@ -112,6 +115,8 @@ func Decide(f Facts) Decision {
 	case f.Mark && f.Older && f.Recorded && !f.Removing:
 		// An old mark that was withdrawn since comes back with a backup.
 		return wentBack()
+	case len(f.Dependents) > 0 && f.Recorded && (f.Mark || f.Removing):
+		return Decision{Situation: Needed, After: blockedRetry, Message: "bundle(s) that depend on it are removed first: " + strings.Join(f.Dependents, ", ")}
 	case f.Removing && (f.Mark || !f.Desired), f.Mark && f.Recorded:
 		return orWait(f, Decision{Situation: Marked, Action: Remove})
 	case f.Mark:
@@ -139,6 +144,8 @@ func local(f Facts) Decision {
 // unfinished decides for a deployment whose release has not succeeded.
 func unfinished(f Facts) Decision {
 	switch {
+	case len(f.Blocked) > 0:
+		return Decision{Situation: Blocked, After: blockedRetry, Message: "dependent bundle(s) are not ready: " + strings.Join(f.Blocked, ", ")}
 	case f.Failed != "":
 		return Decision{Situation: GivenUp, Message: f.Failed}
 	case f.WaitIn > 0:
@@ -158,8 +165,6 @@ func wanted(f Facts) Decision {
 		return Decision{Situation: Refused, Message: f.Refusal}
 	case f.Hold != "":
 		return Decision{Situation: Held, Message: f.Hold}
-	case !f.Finished && len(f.Blocked) > 0:
-		return Decision{Situation: Blocked, After: blockedRetry, Message: "dependent bundle(s) are not ready: " + strings.Join(f.Blocked, ", ")}
 	case !f.Finished:
 		return unfinished(f)
 	case !f.Noted:

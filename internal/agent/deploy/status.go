@@ -34,14 +34,15 @@ func (j *job) statusOf(d Decision, now time.Time) (fleet.BundleDeploymentStatus,
 			return s, fmt.Errorf("read the last status: %w", err)
 		}
 	}
-	s.ObservedGeneration = j.desired.Generation
+	want := j.want()
+	s.ObservedGeneration = want.Generation
 	s.RemovalState = j.removalState(s.RemovalState, d)
 	if j.fetched != nil {
 		s.Fetched = &j.fetched.total
 	}
 	j.objects(&s)
 	j.conditions(&s, d, now)
-	bd := &fleet.BundleDeployment{Spec: j.desired.Spec, Status: s}
+	bd := &fleet.BundleDeployment{Spec: want.Spec, Status: s}
 	s.Display = fleet.BundleDeploymentDisplay{
 		Deployed:  shownCondition(s.Conditions, fleet.ConditionDeployed),
 		Monitored: shownCondition(s.Conditions, fleet.ConditionMonitored),
@@ -55,6 +56,8 @@ func (j *job) statusOf(d Decision, now time.Time) (fleet.BundleDeploymentStatus,
 // between removing it and saying so.
 func (j *job) removalState(reported *fleet.RemovalStatus, d Decision) *fleet.RemovalStatus {
 	switch {
+	case d.Situation == Needed:
+		return &fleet.RemovalStatus{Message: d.Message}
 	case j.removal != nil || d.Situation != Removed:
 		return j.removal
 	case reported != nil && reported.Done:
@@ -173,12 +176,12 @@ func (j *job) conditions(s *fleet.BundleDeploymentStatus, d Decision, now time.T
 		if !ok {
 			c.Status = metav1.ConditionFalse
 		}
-		fleet.SetCondition(&s.Conditions, c, now)
+		j.setCondition(&s.Conditions, c, now)
 	}
 	reason, problem := j.problem(d)
-	if problem != "" && j.waits() {
+	if problem != "" && (d.Situation == Blocked || j.waits()) {
 		// What is expected to pass is no failure.
-		fleet.SetCondition(&s.Conditions, fleet.Condition{
+		j.setCondition(&s.Conditions, fleet.Condition{
 			Type: fleet.ConditionDeployed, Status: metav1.ConditionUnknown, Reason: reason, Message: cut(problem),
 		}, now)
 	} else {
@@ -235,7 +238,7 @@ func (j *job) readyMessage(s *fleet.BundleDeploymentStatus, problem string, d De
 	if problem != "" {
 		return problem
 	}
-	if s.AppliedDeploymentID != j.desired.Spec.DeploymentID {
+	if s.AppliedDeploymentID != j.wantedID() {
 		if d.Message != "" {
 			return "not applied yet: " + d.Message
 		}

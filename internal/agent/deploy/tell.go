@@ -48,10 +48,6 @@ func (c *Controller) taleOf(j job, d Decision) (tale, bool) {
 	if j.desired == nil && j.record == nil {
 		return tale{}, false
 	}
-	if j.desired == nil {
-		j.desired = &fleet.BundleDeployment{Spec: fleet.BundleDeploymentSpec{DeploymentID: j.record.DeploymentID, Options: j.record.Options}}
-		j.reported = nil
-	}
 	s, err := j.statusOf(d, c.clock.Now())
 	if err != nil {
 		return tale{}, false

@@ -29,6 +29,9 @@ type Record struct {
 	BundleNamespace string `json:"bundleNamespace"`
 	// Hub is the identity of the hub with which its objects were marked.
 	Hub string `json:"hub,omitempty"`
+	// DependsOn are its dependencies, and Labels those by which others name it.
+	DependsOn []fleet.BundleRef `json:"dependsOn,omitempty"`
+	Labels    map[string]string `json:"labels,omitempty"`
 	// DeploymentID is what was wanted last: once it differs from Applied, an
 	// apply has begun and is not finished.
 	DeploymentID string `json:"deploymentID"`
