@@ -63,7 +63,7 @@ var outside = []string{"k8s.io/client-go", "sigs.k8s.io/controller-runtime", "os
 // doors are libraries and the only packages that may import them.
 var doors = map[string][]string{
 	"github.com/go-git/go-git": {"internal/source/git"},
-	"helm.sh/helm/v3":          {"internal/render/helm", "internal/lab"},
+	"helm.sh/helm/v3":          {"internal/render/helm", "internal/lab", "internal/bench"},
 	"sigs.k8s.io/kustomize":    {"internal/render/kustomize", "internal/render/raw"},
 	"github.com/fluxcd":        {"internal/apply", "internal/observe"},
 }

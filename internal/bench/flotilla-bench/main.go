@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -65,7 +66,7 @@ func command() *cobra.Command {
 	cmd.Flags().StringSliceVar(&f.rows, "row", nil, "rows to measure (default: all): "+strings.Join(rows.Names(), ", "))
 	cmd.Flags().StringSliceVar(&f.hubArgs, "hub-args", nil, "arguments of flotilla-hub, such as --pprof-bind-address=localhost:6060")
 	cmd.Flags().IntVar(&f.n, "n", 0, "size of the fleet (default: that of each row)")
-	cmd.Flags().IntVar(&f.repeats, "repeats", 3, "how often each row is measured")
+	cmd.Flags().IntVar(&f.repeats, "repeats", 0, "how often each row is measured (default: 3; the longest rows once)")
 	cmd.Flags().DurationVar(&f.heartbeat, "heartbeat", time.Minute, "time between two heartbeats of an agent")
 	cmd.Flags().BoolVar(&f.requests, "requests", false, "print the requests of each row by program, verb and resource")
 	cmd.Flags().StringVar(&f.profile, "cpuprofile", "", "file for a CPU profile of the simulated agents")
@@ -123,9 +124,10 @@ func measure(ctx context.Context, row rows.Row, o rows.Options, f flags) (report
 	if f.n > 0 {
 		out.N = f.n
 	}
+	repeats := cmp.Or(f.repeats, row.Repeats, 3)
 	var runs [][]report.Figure
-	for i := range f.repeats {
-		o.Log("row %s, N=%d, %d of %d", row.Name, out.N, i+1, f.repeats)
+	for i := range repeats {
+		o.Log("row %s, N=%d, %d of %d", row.Name, out.N, i+1, repeats)
 		r, err := row.Measure(ctx, o, out.N)
 		if err != nil {
 			out.Error = err.Error()

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"time"
 )
 
 // Policy is the audit policy under which requests are counted: metadata only,
@@ -44,7 +45,9 @@ func (r Request) IsWrite() bool {
 
 // entry is the part of an audit event that is read.
 type entry struct {
-	Stage     string `json:"stage"`
+	Stage string `json:"stage"`
+	// At is a time of fixed width, so that texts compare as times do.
+	At        string `json:"stageTimestamp"`
 	Verb      string `json:"verb"`
 	UserAgent string `json:"userAgent"`
 	User      struct {
@@ -83,6 +86,30 @@ func program(agent string) string {
 	return name
 }
 
+// Span is when the first and the last request of a kind were answered.
+type Span struct{ First, Last time.Time }
+
+// spans remembers the first and last time of each kind.
+type spans map[Request][2]string
+
+func (s spans) add(at string, r Request) {
+	known, ok := s[r]
+	if !ok {
+		known = [2]string{at, at}
+	}
+	s[r] = [2]string{min(known[0], at), max(known[1], at)}
+}
+
+func (s spans) times() map[Request]Span {
+	out := make(map[Request]Span, len(s))
+	for r, texts := range s {
+		first, _ := time.Parse(time.RFC3339Nano, texts[0]) // the API server writes them so
+		last, _ := time.Parse(time.RFC3339Nano, texts[1])
+		out[r] = Span{First: first, Last: last}
+	}
+	return out
+}
+
 // auditLog is the file that the API server appends to.
 type auditLog struct{ path string }
 
@@ -95,8 +122,8 @@ func (l auditLog) size() (int64, error) {
 	return info.Size(), nil
 }
 
-// read calls see for each request between two offsets, with who asked.
-func (l auditLog) read(from, to int64, see func(user string, r Request)) error {
+// read calls see for each request between two offsets.
+func (l auditLog) read(from, to int64, see func(e *entry, r Request)) error {
 	file, err := os.Open(l.path)
 	if err != nil {
 		return fmt.Errorf("the API server's audit log: %w", err)
@@ -116,7 +143,7 @@ func (l auditLog) read(from, to int64, see func(user string, r Request)) error {
 			return fmt.Errorf("the API server's audit log, before byte %d: %w", to, err)
 		}
 		if r, ok := e.request(); ok {
-			see(e.User.Name, r)
+			see(&e, r)
 		}
 	}
 }

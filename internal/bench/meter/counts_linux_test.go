@@ -27,7 +27,7 @@ func TestCounts(t *testing.T) {
 	counts := Counts{}
 	first := int64(strings.Index(auditLines, "\n") + 1)
 	for _, part := range [][2]int64{{0, first}, {first, int64(len(auditLines))}} {
-		if err := log.read(part[0], part[1], func(_ string, r Request) { counts[r]++ }); err != nil {
+		if err := log.read(part[0], part[1], func(_ *entry, r Request) { counts[r]++ }); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -21,6 +21,7 @@ const (
 	Etcd      = "etcd"
 	Manager   = "kube-controller-manager"
 	Simulator = "simulator"
+	Agent     = "agent"
 )
 
 // AuditLog is the name of the audit log in a cluster's directory.
@@ -91,6 +92,8 @@ type Use struct {
 	CPU map[string]time.Duration
 	// Requests are counts from the audit log.
 	Requests Counts
+	// Spans are when these were made.
+	Spans map[Request]Span
 	// Etcd is what etcd has written.
 	Etcd EtcdUse
 	// Disagree is by how many requests the audit log and the metrics of the
@@ -117,15 +120,35 @@ func (m *Meter) End(ctx context.Context, from Mark) (Use, error) {
 	if err != nil {
 		return use, err
 	}
-	if err := m.audit.read(from.offset, to, func(_ string, r Request) { use.Requests[r]++ }); err != nil {
+	seen := spans{}
+	if err := m.audit.read(from.offset, to, func(e *entry, r Request) {
+		use.Requests[r]++
+		seen.add(e.At, r)
+	}); err != nil {
 		return use, err
 	}
+	use.Spans = seen.times()
 	served, err := readServed(ctx, m.server)
 	if err != nil {
 		return use, err
 	}
 	use.Disagree = disagree(use.Requests, from.served, served)
 	return use, nil
+}
+
+// CountSince returns how many requests since a mark match.
+func (m *Meter) CountSince(from Mark, match func(Request) bool) (int, error) {
+	to, err := m.audit.size()
+	if err != nil {
+		return 0, err
+	}
+	n := 0
+	err = m.audit.read(from.offset, to, func(_ *entry, r Request) {
+		if match(r) {
+			n++
+		}
+	})
+	return n, err
 }
 
 // ByUser returns the requests since a mark by who made them.
@@ -135,12 +158,13 @@ func (m *Meter) ByUser(from Mark) (map[string]Counts, error) {
 		return nil, err
 	}
 	out := map[string]Counts{}
-	return out, m.audit.read(from.offset, to, func(user string, r Request) {
-		if out[user] == nil {
-			out[user] = Counts{}
+	err = m.audit.read(from.offset, to, func(e *entry, r Request) {
+		if out[e.User.Name] == nil {
+			out[e.User.Name] = Counts{}
 		}
-		out[user][r]++
+		out[e.User.Name][r]++
 	})
+	return out, err
 }
 
 // disagree compares the audit log with the metrics.
@@ -180,7 +204,7 @@ func (m *Meter) Quiet(ctx context.Context, calm time.Duration, busy func(Request
 			return err
 		}
 		// A line that is not complete yet is work, if any, and counts now.
-		if err := m.audit.read(offset, to, func(_ string, r Request) {
+		if err := m.audit.read(offset, to, func(_ *entry, r Request) {
 			if busy(r) {
 				last = time.Now()
 			}

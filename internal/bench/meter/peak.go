@@ -48,7 +48,7 @@ func (p *Peak) sample() {
 		return
 	}
 	var others int64
-	for _, child := range children(p.pid) {
+	for _, child := range Children(p.pid) {
 		if m, err := MemoryOf(child); err == nil {
 			others += m.Anonymous
 		}

@@ -129,8 +129,14 @@ func resetPeak(pid int) error {
 	return os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", pid), []byte("5"), 0)
 }
 
-// children returns the processes that a process has started itself.
-func children(pid int) []int {
+// CPUOf is the time that this process has used.
+func CPUOf(pid int) (time.Duration, error) {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return parseStat(string(data)).cpu, err
+}
+
+// Children returns the processes that a process has started itself.
+func Children(pid int) []int {
 	var out []int
 	files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid)) // the pattern is good
 	for _, file := range files {

@@ -23,4 +23,9 @@ func MemoryOf(int) (Memory, error) { return Memory{}, errLinux }
 
 func cpu(map[string]int) (map[string]time.Duration, error) { return nil, errLinux }
 func resetPeak(int) error                                  { return errLinux }
-func children(int) []int                                   { return nil }
+
+// Children returns the processes that a process has started itself.
+func Children(int) []int { return nil }
+
+// CPUOf is the time that this process has used.
+func CPUOf(int) (time.Duration, error) { return 0, errLinux }

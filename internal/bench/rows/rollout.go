@@ -98,6 +98,7 @@ func (r *Run) rollout(ctx context.Context, s *stage.Stage, raw stage.Raw, o roll
 		}
 		r.phase(phase.name, use)
 		r.record(report.Figure{Name: phase.name + " → all Ready", Unit: "s", Value: took.Seconds(), Floor: phase.floor.Seconds()})
+		r.createRate(phase.name, use, raw)
 		r.costs(phase.name, pairs, use, raw)
 	}
 	return nil

@@ -21,13 +21,17 @@ type Row struct {
 	Name, Title string
 	// N is the size that the architecture speaks of.
 	N int
+	// Repeats is how often it is measured; 3 where it is zero.
+	Repeats int
 	// measure runs it once.
 	measure func(context.Context, *Run) error
 }
 
 // All are the rows, in the order of the table.
 func All() []Row {
-	return []Row{deploy}
+	return []Row{
+		deploy, fanout, matrix, slope, payload, chunks, fetch, chartRow, largeChartRow, restart, herd, heartbeats, agent, board,
+	}
 }
 
 // Find returns the rows of these names, or all.

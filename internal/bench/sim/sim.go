@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/version"
@@ -38,9 +39,8 @@ type Options struct {
 	Hub *rest.Config
 	// Heartbeat is the time between two heartbeats of an agent.
 	Heartbeat time.Duration
-	// Kinds, APIs and Version are what every cluster serves.
-	Kinds   *apply.Kinds
-	APIs    []string
+	// Kinds are what every cluster serves, Version its version.
+	Kinds   *Kinds
 	Version *version.Info
 }
 
@@ -48,13 +48,18 @@ type Options struct {
 // the memory for content.
 type Fleet struct {
 	options Options
-	blobs   sync.Map
+	fetched *fetched
 	group   sync.WaitGroup
 	cancel  context.CancelFunc
 }
 
 // NewFleet returns a fleet without agents.
-func NewFleet(o Options) *Fleet { return &Fleet{options: o, cancel: func() {}} }
+func NewFleet(o Options) *Fleet {
+	return &Fleet{options: o, fetched: &fetched{}, cancel: func() {}}
+}
+
+// Fetched are the bytes of content that all agents have read from the hub.
+func (f *Fleet) Fetched() int64 { return f.fetched.bytes.Load() }
 
 // Start starts the agents within a time, evenly, and returns when all run.
 func (f *Fleet) Start(ctx context.Context, members []Member, within time.Duration) error {
@@ -91,13 +96,13 @@ func (f *Fleet) start(ctx context.Context, m Member) error {
 	observer := &observer{}
 	var reporter *report.Reporter
 	deployments := deploy.New(deploy.Options{
-		Hub: shared{client, &f.blobs}, Store: state.NewStore(secrets{}),
-		Engine:   apply.NewEngine(&apply.Client{Kinds: f.options.Kinds, Objects: objects{}, Metadata: metas{}}),
+		Hub: shared{client, f.fetched}, Store: state.NewStore(secrets{}),
+		Engine:   apply.NewEngine(&apply.Client{Kinds: f.options.Kinds.Lookup, Objects: objects{}, Metadata: metas{kinds: f.options.Kinds}}),
 		Observer: observer, Clock: now,
 		KindsChanged: func() { reporter.Wake() },
 	})
 	reporter = report.New(report.Options{
-		Hub: client, Kinds: kinds(f.options.APIs), Version: known{f.options.Version}, Clock: now,
+		Hub: client, Kinds: f.options.Kinds, Version: known{f.options.Version}, Clock: now,
 		Namespace: "cattle-fleet-system", Unknown: deployments.Unknown,
 	})
 	beat := heartbeat.Beat{Hub: client, Identity: "simulated", Interval: f.options.Heartbeat, Clock: now}
@@ -120,18 +125,33 @@ func (f *Fleet) Client(m Member) (*hub.Client, error) {
 	return client, nil
 }
 
+// Getter returns what a member's agent reads content with.
+func (f *Fleet) Getter(m Member) (content.Getter, error) {
+	client, err := f.Client(m)
+	if err != nil {
+		return nil, err
+	}
+	return shared{client, f.fetched}.Content(), nil
+}
+
 // shared fetches like every agent, and keeps one copy of what all have fetched.
 type shared struct {
 	*hub.Client
-	blobs *sync.Map
+	fetched *fetched
+}
+
+// fetched is the content that some agent has fetched.
+type fetched struct {
+	blobs sync.Map
+	bytes atomic.Int64
 }
 
 // Content returns the getter of an agent.
-func (s shared) Content() content.Getter { return interned{s.Client.Content(), s.blobs} }
+func (s shared) Content() content.Getter { return interned{s.Client.Content(), s.fetched} }
 
 type interned struct {
 	content.Getter
-	blobs *sync.Map
+	fetched *fetched
 }
 
 // Get fetches a payload.
@@ -140,7 +160,8 @@ func (i interned) Get(ctx context.Context, ref content.Ref) (content.Parcel, err
 	if err != nil {
 		return parcel, err
 	}
-	one, _ := i.blobs.LoadOrStore(ref.Name, parcel)
+	i.fetched.bytes.Add(int64(len(parcel.Data) + len(parcel.Pack)))
+	one, _ := i.fetched.blobs.LoadOrStore(ref.Name, parcel)
 	return one.(content.Parcel), nil
 }
 

@@ -30,18 +30,32 @@ func written(name string) *metav1.PartialObjectMetadata {
 }
 
 // metas takes what the agent applies.
-type metas struct{ metadata.Interface }
+type metas struct {
+	metadata.Interface
+	kinds *Kinds
+}
 
 // Resource returns objects of a kind.
-func (metas) Resource(schema.GroupVersionResource) metadata.Getter { return meta{} }
+func (m metas) Resource(of schema.GroupVersionResource) metadata.Getter {
+	return meta{kinds: m.kinds, crds: of.Resource == "customresourcedefinitions"}
+}
 
-type meta struct{ metadata.Getter }
+type meta struct {
+	metadata.Getter
+	kinds *Kinds
+	crds  bool
+}
 
 // Namespace returns the objects of a namespace.
 func (m meta) Namespace(string) metadata.ResourceInterface { return m }
 
-// Patch takes a write.
-func (meta) Patch(_ context.Context, name string, _ types.PatchType, _ []byte, _ metav1.PatchOptions, _ ...string) (*metav1.PartialObjectMetadata, error) {
+// Patch takes a write; one of a definition makes its kinds known.
+func (m meta) Patch(_ context.Context, name string, _ types.PatchType, body []byte, _ metav1.PatchOptions, _ ...string) (*metav1.PartialObjectMetadata, error) {
+	if m.crds {
+		if err := m.kinds.define(body); err != nil {
+			return nil, err
+		}
+	}
 	return written(name), nil
 }
 
@@ -73,6 +87,16 @@ func (object) Create(_ context.Context, o *unstructured.Unstructured, _ metav1.C
 	return o, nil
 }
 
+// Get returns a definition that is established.
+func (object) Get(_ context.Context, name string, _ metav1.GetOptions, _ ...string) (*unstructured.Unstructured, error) {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"metadata": map[string]any{"name": name},
+		"status": map[string]any{"conditions": []any{
+			map[string]any{"type": "Established", "status": "True"},
+		}},
+	}}, nil
+}
+
 // secrets takes what the agent stores of its state.
 type secrets struct{ typedcorev1.SecretInterface }
 
@@ -88,12 +112,6 @@ func (secrets) Patch(context.Context, string, types.PatchType, []byte, metav1.Pa
 
 // Delete takes a delete.
 func (secrets) Delete(context.Context, string, metav1.DeleteOptions) error { return nil }
-
-// kinds lists what a cluster serves.
-type kinds []string
-
-// List returns the kinds.
-func (k kinds) List(context.Context) ([]string, error) { return k, nil }
 
 // known is a version.
 type known struct{ version *version.Info }

@@ -25,3 +25,43 @@ func (s *Stage) Cost(ctx context.Context, do func(context.Context) (time.Time, e
 	use, err := s.Meter.End(ctx, mark)
 	return done.Sub(began), use, err
 }
+
+// During returns what a time has cost in which the bench does nothing.
+func (s *Stage) During(ctx context.Context, d time.Duration) (meter.Use, error) {
+	mark, err := s.Meter.Begin(ctx)
+	if err != nil {
+		return meter.Use{}, err
+	}
+	select {
+	case <-ctx.Done():
+		return meter.Use{}, context.Cause(ctx)
+	case <-time.After(d):
+	}
+	return s.Meter.End(ctx, mark)
+}
+
+// settleTime is how long a hub that was started again may think before its
+// first request and between two.
+const settleTime = 5 * time.Second
+
+// Settle waits until the hub has asked for something since a mark, and then for
+// nothing more.
+func (s *Stage) Settle(ctx context.Context, mark meter.Mark) error {
+	ctx, cancel := within(ctx, "the hub settles")
+	defer cancel()
+	hub := func(r meter.Request) bool { return r.Agent == meter.HubAgent && !r.Background() }
+	for {
+		n, err := s.Meter.CountSince(mark, hub)
+		if err != nil {
+			return err
+		}
+		if n > 0 {
+			return s.Meter.Quiet(ctx, settleTime, hub)
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}

@@ -24,8 +24,8 @@ const (
 	GroupSize  = 10
 	// parallel bounds the requests of the bench while it sets up.
 	parallel = 16
-	// indexLabel numbers the clusters of the fleet.
-	indexLabel = "index"
+	// IndexLabel numbers the clusters of the fleet.
+	IndexLabel = "index"
 	// calm is how long nothing must happen for a fleet to be at rest.
 	calm = 1500 * time.Millisecond
 	// tokenLife is longer than any measurement.
@@ -43,7 +43,7 @@ func (s *Stage) Register(ctx context.Context, n int) error {
 		group.Go(func() error {
 			return s.Hub.Create(ctx, &fleet.Cluster{ObjectMeta: metav1.ObjectMeta{
 				Namespace: Namespace, Name: fmt.Sprintf("cluster-%04d", i),
-				Labels: map[string]string{"env": "prod", indexLabel: fmt.Sprint(i), GroupLabel: fmt.Sprint(i / GroupSize)},
+				Labels: map[string]string{"env": "prod", IndexLabel: fmt.Sprint(i), GroupLabel: fmt.Sprint(i / GroupSize)},
 			}})
 		})
 	}
@@ -61,7 +61,7 @@ func (s *Stage) Register(ctx context.Context, n int) error {
 func (s *Stage) registered(ctx context.Context, n int) ([]string, error) {
 	for {
 		list := &fleet.ClusterList{}
-		if err := s.Hub.List(ctx, list, client.InNamespace(Namespace), client.HasLabels{indexLabel}); err != nil {
+		if err := s.Hub.List(ctx, list, client.InNamespace(Namespace), client.HasLabels{IndexLabel}); err != nil {
 			return nil, err
 		}
 		var namespaces []string
@@ -116,9 +116,12 @@ func (s *Stage) StartAgents(ctx context.Context, spread time.Duration) error {
 // NewFleet returns agents that are not started yet.
 func (s *Stage) NewFleet() *sim.Fleet {
 	return sim.NewFleet(sim.Options{
-		Hub: s.Config, Heartbeat: s.options.Heartbeat, Kinds: s.kinds, APIs: s.apis, Version: s.version,
+		Hub: s.Config, Heartbeat: s.options.Heartbeat, Kinds: s.kinds, Version: s.version,
 	})
 }
+
+// Fetched are the bytes of content that the agents have read.
+func (s *Stage) Fetched() int64 { return s.fleet.Fetched() }
 
 // Members are the clusters of the fleet.
 func (s *Stage) Members() []sim.Member { return s.members }

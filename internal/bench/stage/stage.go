@@ -16,10 +16,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
-	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flotilla-sh/flotilla/internal/apply"
 	"github.com/flotilla-sh/flotilla/internal/bench/meter"
 	"github.com/flotilla-sh/flotilla/internal/bench/sim"
 	"github.com/flotilla-sh/flotilla/internal/hub"
@@ -56,8 +54,7 @@ type Stage struct {
 
 	options Options
 	dir     string
-	kinds   *apply.Kinds
-	apis    []string
+	kinds   *sim.Kinds
 	version *version.Info
 	fleet   *sim.Fleet
 	members []sim.Member
@@ -90,7 +87,7 @@ func (s *Stage) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.connect(); err != nil {
+	if err := s.connect(ctx); err != nil {
 		return err
 	}
 	s.options.Log("a lab runs: Kubernetes %s", s.version.GitVersion)
@@ -98,7 +95,7 @@ func (s *Stage) start(ctx context.Context) error {
 }
 
 // connect makes the clients and the meter.
-func (s *Stage) connect() error {
+func (s *Stage) connect(ctx context.Context) error {
 	var err error
 	cluster := s.Lab.Status().Hub
 	if s.Config, err = clientcmd.BuildConfigFromFlags("", cluster.Kubeconfig); err != nil {
@@ -122,8 +119,7 @@ func (s *Stage) connect() error {
 	if s.version, err = found.ServerVersion(); err != nil {
 		return err
 	}
-	s.kinds = apply.NewKinds(found, clock.RealClock{})
-	if s.apis, err = s.kinds.List(context.Background()); err != nil {
+	if s.kinds, err = sim.NewKinds(ctx, found); err != nil {
 		return err
 	}
 	s.Meter = meter.New(cluster, s.Kube.RESTClient(), s.processes())
