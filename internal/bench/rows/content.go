@@ -155,12 +155,12 @@ type keeper map[string][]byte
 
 // Kept returns a payload that was taken.
 func (k keeper) Kept(ref content.Ref) ([]byte, bool) {
-	data, ok := k[ref.Name]
+	data, ok := k[ref.ID()]
 	return data, ok
 }
 
 // Take keeps a payload.
-func (k keeper) Take(ref content.Ref, data []byte) { k[ref.Name] = data }
+func (k keeper) Take(ref content.Ref, data []byte) { k[ref.ID()] = data }
 
 // fetchAll lets every agent fetch every payload.
 func fetchAll(ctx context.Context, f *sim.Fleet, members []sim.Member, refs []content.Ref) error {
