@@ -35,41 +35,29 @@ func NewEngine(c *Client) *Engine { return &Engine{client: c} }
 // Client returns the client that the engine works through.
 func (e *Engine) Client() *Client { return e.client }
 
-// Part says how much of a plan is applied.
-type Part int
-
-const (
-	// Definitions are custom resource definitions and namespaces.
-	Definitions Part = iota
-	// Everything is all of it, and what left the bundle is pruned.
-	Everything
-)
-
-// Apply does what p says, or a part of it: custom resource definitions and
+// Apply does what p says, up to and with a wave: custom resource definitions and
 // namespaces first, and the rest when those are established. What left the
 // bundle is pruned once everything else is as wanted. The error says that the
 // cluster could not be used; what went wrong with single objects is in the
 // result.
-func (e *Engine) Apply(ctx context.Context, p *Plan, part Part) (*Result, error) {
+func (e *Engine) Apply(ctx context.Context, p *Plan, upTo int) (*Result, error) {
 	run := &run{engine: e, plan: p, known: p.deployment.Previous.index(), outcomes: make([]*outcome, len(p.items))}
 	run.result.Failures = slices.Clone(p.failures)
-	first := 0
-	for first < len(p.items) && ssautil.IsClusterDefinition(p.items[first].obj) {
-		first++
-	}
+	first := p.before(Definitions + 1)
 	if err := run.definitions(ctx, first); err != nil {
 		return run.finish(ctx, false), err
 	}
 	if err := run.createNamespaces(ctx); err != nil {
 		return run.finish(ctx, false), err
 	}
-	if part == Definitions {
-		return run.finish(ctx, false), nil
+	end := len(p.items)
+	if upTo < Everything {
+		end = max(first, p.before(upTo+1))
 	}
-	if err := run.stage(ctx, first, len(p.items)); err != nil {
+	if err := run.stage(ctx, first, end); err != nil {
 		return run.finish(ctx, false), err
 	}
-	return run.finish(ctx, true), nil
+	return run.finish(ctx, upTo == Everything), nil
 }
 
 // run is one apply under way.

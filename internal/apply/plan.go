@@ -37,6 +37,8 @@ type item struct {
 	health bool
 	// secret is true where messages must not repeat its values.
 	secret bool
+	// wave is when it is applied: after all objects of lower waves are ready.
+	wave int
 }
 
 // Plan gives each object its namespace and the marks of its owner, and sorts
@@ -58,6 +60,9 @@ func (e *Engine) Plan(ctx context.Context, d Deployment) (*Plan, error) {
 			continue
 		}
 		it, err := newItem(obj, d.Owner)
+		if err == nil && !isHook {
+			it.wave, err = waveOf(obj)
+		}
 		if err == nil && isHook {
 			p.hooks = append(p.hooks, hookItem{item: it, Hook: h})
 			continue
@@ -126,6 +131,7 @@ func (p *Plan) sort() {
 	for i, obj := range objects {
 		p.items[i] = byObject[obj]
 	}
+	slices.SortStableFunc(p.items, func(a, b item) int { return cmp.Compare(stageOf(a), stageOf(b)) })
 	slices.SortFunc(p.failures, func(a, b Failure) int { return cmp.Or(a.Ref.Compare(b.Ref)) })
 }
 

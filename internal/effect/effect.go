@@ -68,9 +68,6 @@ func ofOptions(o *fleet.BundleDeploymentOptions) []string {
 		"correctDrift.keepFailHistory": o.CorrectDrift != nil && o.CorrectDrift.KeepFailHistory,
 	}
 	if h := o.Helm; h != nil {
-		fields["helm.timeoutSeconds"] = h.TimeoutSeconds != 0
-		fields["helm.waitForJobs"] = h.WaitForJobs
-		fields["helm.atomic"] = h.Atomic
 		fields["helm.maxHistory"] = h.MaxHistory != 0
 	}
 	return set(fields)

@@ -88,7 +88,7 @@ func TestEveryOptionOfABundle(t *testing.T) {
 }
 
 func TestEveryHelmOptionOfABundle(t *testing.T) {
-	acts := strings.Fields("chart repo releaseName version values templateValues valuesFrom force takeOwnership valuesFiles " +
+	acts := strings.Fields("chart repo releaseName version values templateValues valuesFrom force takeOwnership timeoutSeconds waitForJobs atomic valuesFiles " +
 		"disablePreProcess disableDNS skipSchemaValidation disableDependencyUpdate")
 	eachField(func(name string, helm *fleet.HelmOptions) {
 		spec := fleet.BundleSpec{}

@@ -87,7 +87,7 @@ func found(ref apply.Ref, live *unstructured.Unstructured, w Wanted) Finding {
 	}
 	return Finding{
 		Ref: ref, UID: string(live.GetUID()),
-		Health: HealthOf(live, w.Rules.Conditions),
+		Health: w.Rules.health(live),
 		Seen:   SeenOf(&meta, w.Owner.Manager),
 	}
 }

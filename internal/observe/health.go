@@ -37,6 +37,25 @@ func HealthOf(live *unstructured.Unstructured, ignored []map[string]string) Heal
 	}
 }
 
+// health judges a live object by the rules.
+func (r Rules) health(live *unstructured.Unstructured) Health {
+	h := HealthOf(live, r.Conditions)
+	if gvk := live.GroupVersionKind(); h.Ready && r.Jobs && gvk.Group == "batch" && gvk.Kind == "Job" && !complete(live) {
+		return Health{Message: "is not complete"}
+	}
+	return h
+}
+
+func complete(job *unstructured.Unstructured) bool {
+	conditions, _, _ := unstructured.NestedSlice(job.Object, "status", "conditions")
+	for _, c := range conditions {
+		if condition, _ := c.(map[string]any); condition["type"] == "Complete" && condition["status"] == "True" {
+			return true
+		}
+	}
+	return false
+}
+
 func withoutConditions(live *unstructured.Unstructured, ignored []map[string]string) *unstructured.Unstructured {
 	conditions, found, err := unstructured.NestedSlice(live.Object, "status", "conditions")
 	if !found || err != nil {

@@ -16,6 +16,8 @@ type Rules struct {
 	Patches []fleet.ComparePatch
 	// Conditions are its ignore.conditions.
 	Conditions []map[string]string
+	// Jobs is true where a Job is ready only when it is complete.
+	Jobs bool
 }
 
 // keep returns the differences of an object that no rule takes out.

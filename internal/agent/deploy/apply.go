@@ -30,18 +30,17 @@ func (c *Controller) correct(ctx context.Context, j job) error {
 	return err
 }
 
-// run applies a part of a plan and stores what came of it. Where all went well,
-// the record is changed by then.
-func (c *Controller) run(ctx context.Context, next *state.Record, plan *apply.Plan, part apply.Part, then func(*state.Record)) (bool, error) {
+// run applies a plan up to a wave and stores what came of it. Where all went
+// well, the record is changed by then.
+func (c *Controller) run(ctx context.Context, next *state.Record, plan *apply.Plan, wave int, then func(*state.Record)) ([]apply.Failure, error) {
 	name, owner := next.Name, next.Owner()
 	c.observer.Begin(owner)
-	result, failed := c.engine.Apply(ctx, plan, part)
+	result, failed := c.engine.Apply(ctx, plan, wave)
 	c.metrics.applied(failed == nil && len(result.Failures) == 0)
 	done := *next
 	done.Inventory = result.Inventory
 	done.Held, done.Asked = heldAfter(next.Held, result), apply.Asked(result.Failures)
-	well := failed == nil && len(result.Failures) == 0
-	if well {
+	if failed == nil && len(result.Failures) == 0 {
 		then(&done)
 	}
 	c.update(name, func(j *job) {
@@ -63,7 +62,7 @@ func (c *Controller) run(ctx context.Context, next *state.Record, plan *apply.Pl
 	c.tellKinds(result)
 	c.observer.Applied(ctx, owner, done.Inventory, written(result))
 	*next = done
-	return well, failed
+	return result.Failures, failed
 }
 
 // tellKinds says that the kinds of the cluster have changed.

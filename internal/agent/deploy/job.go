@@ -194,11 +194,11 @@ func (j *job) facts(listed bool, now time.Time) Facts {
 	}
 	f.Settling = j.settling.left(j.attemptID(), now)
 	if j.awaits.id == j.wantedID() && j.awaits.until.After(now) {
-		f.Waits, f.WaitIn = j.awaits.message, j.awaits.until.Sub(now)
+		f.Waits, f.Late, f.WaitIn = j.awaits.message, j.awaits.late, j.awaits.until.Sub(now)
 	}
 	if r := j.record; r != nil {
 		if r.Release != nil && r.Release.ID == j.wantedID() && !j.stale {
-			f.Failed = r.Release.Failed
+			f.Failed, f.Undo = r.Release.Failed, r.Release.Phase == state.Undo
 		}
 		f.Removing = r.Removing
 		f.Finished = j.finished() && !j.stale

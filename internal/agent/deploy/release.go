@@ -31,6 +31,9 @@ type release struct {
 // waiting. What is about to be done is stored before, so that the next start
 // finishes it.
 func (c *Controller) deploy(ctx context.Context, j job) error {
+	if now := j.record; now != nil && now.Release != nil && now.Release.ID == j.wantedID() && now.Release.Phase == state.Undo {
+		return c.undo(ctx, j)
+	}
 	next := j.next()
 	if j.desired != nil {
 		next.Hub = c.hubIdentity(ctx, next.Hub)
@@ -60,7 +63,7 @@ func (c *Controller) deploy(ctx context.Context, j job) error {
 
 // begin starts a release where none of what is wanted is under way.
 func (c *Controller) begin(j job, next *state.Record) {
-	content := next.Refs[0].Name
+	content := next.Refs[0].ID()
 	if next.Release != nil && next.Release.ID == next.DeploymentID && next.Release.Content == content {
 		return
 	}
@@ -68,6 +71,7 @@ func (c *Controller) begin(j job, next *state.Record) {
 	if next.Installed || next.Applied != "" {
 		event = state.Upgrade
 	}
+	next.Good = goodBefore(j.record, next.Options)
 	next.Release = state.NewRelease(next.DeploymentID, event, c.clock.Now())
 	next.Release.Content = content
 	next.Release.Reapply = j.record != nil && j.record.Options.ForceSyncGeneration != next.Options.ForceSyncGeneration
@@ -110,24 +114,13 @@ func (r *release) phase(ctx context.Context) (bool, error) {
 			r.turn(r.record)
 			return true, nil
 		}
-		return r.run(ctx, r.record, r.plan, apply.Definitions, r.turn)
+		failures, err := r.run(ctx, r.record, r.plan, apply.Definitions, r.turn)
+		return len(failures) == 0, err
 	case state.Objects:
 		return r.objects(ctx)
 	default:
 		return true, r.end(ctx)
 	}
-}
-
-// objects applies everything. What leaves the deployment is handed to those who
-// want it, before it would be pruned.
-func (r *release) objects(ctx context.Context) (bool, error) {
-	handed, err := r.handOver(ctx, r.record.Name, r.record.Owner(), refsOf(r.plan.Leaving()))
-	if err != nil {
-		return false, err
-	}
-	r.plan.Without(handed.free)
-	r.plan.Undecided(handed.undecided)
-	return r.run(ctx, r.record, r.plan, apply.Everything, r.turn)
 }
 
 // turn takes a record to the next phase, and to the end where nothing is left
@@ -139,7 +132,7 @@ func (r *release) turn(record *state.Record) {
 		record.Release = record.Release.Next(now)
 	}
 	if record.Release.Phase == state.Over {
-		record.Applied, record.Installed, record.Release = record.DeploymentID, true, nil
+		record.Applied, record.Installed, record.Release, record.Good = record.DeploymentID, true, nil, nil
 	}
 }
 
@@ -172,7 +165,7 @@ func (r *release) hooks(ctx context.Context) (bool, error) {
 	case left <= 0:
 		return false, r.failed(ctx, broken, fmt.Errorf("%w; it was given %s (helm.timeoutSeconds)", err, timeoutOf(r.record.Options)))
 	case fault.ReasonOf(err, "") == apply.ReasonHookRunning:
-		r.await("waits for "+err.Error(), min(fault.AfterOf(err), left))
+		r.await("waits for "+err.Error(), false, min(fault.AfterOf(err), left))
 		return false, nil
 	}
 	return false, err
@@ -201,7 +194,7 @@ func (r *release) passed(ctx context.Context) error {
 // failed stores that the release is given up, and deletes the hooks that are to
 // be deleted then.
 func (r *release) failed(ctx context.Context, at *apply.HookError, why error) error {
-	if err := r.store(ctx, func(now *state.Release) { now.Failed = why.Error() }); err != nil {
+	if err := r.giveUp(ctx, why.Error()); err != nil {
 		return err
 	}
 	return r.drop(ctx, at.Event, &at.Ref)
@@ -237,14 +230,16 @@ type awaiting struct {
 	id string
 	// message says it to people.
 	message string
+	// late is true where it has taken longer than it was given.
+	late bool
 	// until is when to look by itself.
 	until time.Time
 }
 
 // await puts a release off until something is found, and no longer than after.
-func (r *release) await(message string, after time.Duration) {
+func (r *release) await(message string, late bool, after time.Duration) {
 	r.update(r.record.Name, func(j *job) {
-		j.awaits = awaiting{id: r.record.DeploymentID, message: message}
+		j.awaits = awaiting{id: r.record.DeploymentID, message: message, late: late}
 		if j.found == r.found {
 			j.awaits.until = r.clock.Now().Add(after)
 		}

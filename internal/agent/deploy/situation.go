@@ -39,9 +39,13 @@ type Facts struct {
 	Finished bool
 	// Failed is why the release of what is wanted was given up.
 	Failed string
+	// Undo is true while what ran before is being put back.
+	Undo bool
 	// Waits is what the release of what is wanted waits for, and WaitIn how
-	// long to do so without being told that it has changed.
+	// long to do so without being told that it has changed. Late is true where
+	// it has taken longer than it was given.
 	Waits  string
+	Late   bool
 	WaitIn time.Duration
 	// Noted is true where the record says what the hub says.
 	Noted bool
@@ -72,6 +76,7 @@ const (
 	BackingOff Situation = "BackingOff"
 	GivenUp    Situation = "GivenUp"
 	Awaiting   Situation = "Awaiting"
+	TooLate    Situation = "TooLate"
 	Outdated   Situation = "Outdated"
 	Drifted    Situation = "Drifted"
 	Unnoted    Situation = "Unnoted"
@@ -146,8 +151,10 @@ func unfinished(f Facts) Decision {
 	switch {
 	case len(f.Blocked) > 0:
 		return Decision{Situation: Blocked, After: blockedRetry, Message: "dependent bundle(s) are not ready: " + strings.Join(f.Blocked, ", ")}
-	case f.Failed != "":
+	case f.Failed != "" && !f.Undo:
 		return Decision{Situation: GivenUp, Message: f.Failed}
+	case f.WaitIn > 0 && f.Late:
+		return Decision{Situation: TooLate, Message: f.Waits, After: f.WaitIn}
 	case f.WaitIn > 0:
 		return Decision{Situation: Awaiting, Message: f.Waits, After: f.WaitIn}
 	}

@@ -203,7 +203,7 @@ func (j *job) waits() bool {
 // problem is why what is wanted is not applied.
 func (j *job) problem(d Decision) (reason, message string) {
 	switch d.Situation {
-	case Refused, WentBack, Blocked, Deleting, GivenUp:
+	case Refused, WentBack, Blocked, Deleting, GivenUp, TooLate:
 		return string(d.Situation), d.Message
 	}
 	if j.trouble.id != j.attemptID() || j.finished() && !j.drifted() {

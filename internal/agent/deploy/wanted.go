@@ -41,7 +41,7 @@ func (c *Controller) Wanted(ctx context.Context, label string) (observe.Wanted, 
 }
 
 func rulesOf(o fleet.BundleDeploymentOptions) observe.Rules {
-	rules := observe.Rules{Conditions: o.IgnoreOptions.Conditions}
+	rules := observe.Rules{Conditions: o.IgnoreOptions.Conditions, Jobs: o.Helm != nil && o.Helm.WaitForJobs}
 	if o.Diff != nil {
 		rules.Patches = o.Diff.ComparePatches
 	}

@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/flotilla-sh/flotilla/internal/apply"
 	"github.com/flotilla-sh/flotilla/internal/content"
@@ -49,6 +50,9 @@ type Record struct {
 	Installed bool `json:"installed,omitempty"`
 	// Release is the release that is under way, or that was given up.
 	Release *Release `json:"release,omitempty"`
+	// Good is what to go back to where the release under way fails; nil where
+	// that was not asked for.
+	Good *Good `json:"good,omitempty"`
 	// Hooks are objects that hooks have made, or may have made.
 	Hooks []apply.Ref `json:"hooks,omitempty"`
 	// DeleteHooks is true where hooks are to run when it is removed.
@@ -75,6 +79,14 @@ type Rendered struct {
 
 // Secret tells whether the values of its objects may be secret.
 func (r *Record) Secret() bool { return r.Rendered != nil && r.Rendered.Secret }
+
+// payloads are all that the record needs, the root of its content first.
+func (r *Record) payloads() []content.Ref {
+	if r.Good == nil {
+		return slices.Clone(r.Refs)
+	}
+	return slices.Concat(r.Refs, r.Good.Refs)
+}
 
 // Owner returns the identity that its objects carry.
 func (r *Record) Owner() apply.Owner {

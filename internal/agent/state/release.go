@@ -6,7 +6,9 @@ import (
 	"time"
 
 	"github.com/flotilla-sh/flotilla/internal/apply"
+	"github.com/flotilla-sh/flotilla/internal/content"
 	"github.com/flotilla-sh/flotilla/internal/hook"
+	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
 
 // Event is why a release is made.
@@ -31,6 +33,8 @@ const (
 	After  Phase = "after"
 	// Objects applies or removes the objects.
 	Objects Phase = "objects"
+	// Undo puts the last good content back.
+	Undo Phase = "undo"
 	// Over is the end.
 	Over Phase = "over"
 )
@@ -71,8 +75,21 @@ type Release struct {
 	Done []apply.Ref `json:"done,omitempty"`
 	// Reapply is true where unchanged objects are applied too.
 	Reapply bool `json:"reapply,omitempty"`
+	// Wave counts the waves of objects that are applied and ready.
+	Wave int `json:"wave,omitempty"`
 	// Failed is why it was given up.
 	Failed string `json:"failed,omitempty"`
+}
+
+// Good is a content whose release has succeeded.
+type Good struct {
+	// ID is its deployment ID.
+	ID string `json:"id"`
+	// Refs are its payloads, Options those that it was applied with, and
+	// Rendered says what it was rendered from.
+	Refs     []content.Ref                 `json:"refs"`
+	Options  fleet.BundleDeploymentOptions `json:"options,omitzero"`
+	Rendered *Rendered                     `json:"rendered,omitempty"`
 }
 
 // NewRelease returns a release that begins now.
@@ -84,6 +101,7 @@ func NewRelease(id string, event Event, now time.Time) *Release {
 func (r Release) Next(now time.Time) *Release {
 	all := phases[r.Event]
 	r.Phase = all[min(slices.Index(all, r.Phase)+1, len(all)-1)]
+	r.Wave = 0
 	r.Since, r.Done = now.UTC().Truncate(time.Second), nil
 	return &r
 }

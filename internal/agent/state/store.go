@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -101,7 +100,7 @@ func (s *Store) take(secret *corev1.Secret) (*Record, error) {
 		return nil, err
 	}
 	s.digests[record.Name] = digest.OfBytes(secret.Data[recordKey])
-	s.used[record.Name], s.stored[record.Name] = record.Refs, rootOf(record)
+	s.used[record.Name], s.stored[record.Name] = record.payloads(), rootOf(record)
 	if root := rootOf(record); root != "" {
 		s.blobs[root] = secret.Data[rootKey]
 	}
@@ -138,7 +137,7 @@ func (s *Store) Save(ctx context.Context, r *Record) error {
 	s.digests[r.Name] = sum
 	before := s.used[r.Name]
 	s.stored[r.Name] = rootOf(r)
-	s.used[r.Name] = slices.Clone(r.Refs)
+	s.used[r.Name] = r.payloads()
 	s.mu.Unlock()
 	return s.sweep(ctx, before)
 }
@@ -201,7 +200,7 @@ func (s *Store) write(ctx context.Context, r *Record, data map[string][]byte) er
 
 // saveChunks stores the chunks of a record's content that have no Secret yet.
 func (s *Store) saveChunks(ctx context.Context, r *Record) error {
-	for i, ref := range r.Refs {
+	for i, ref := range r.payloads() {
 		s.mu.Lock()
 		data, saved := s.blobs[ref.ID()], s.saved[ref.ID()]
 		s.mu.Unlock()

@@ -50,6 +50,9 @@ const (
 	// DeploymentLabel is on every object that an agent applies. Its value is
 	// the digest of the bundle's namespace and name.
 	DeploymentLabel = "flotilla.sh/deployment"
+	// WaveAnnotation orders the objects of a bundle: those of one number are
+	// ready before those of the next are applied; without it, it is 0.
+	WaveAnnotation = "flotilla.sh/wave"
 	// BundleAnnotation is the namespace/name of the bundle of an object.
 	BundleAnnotation = "flotilla.sh/bundle"
 	// HubAnnotation is the identity of the hub that an object's bundle is on;

@@ -1,0 +1,150 @@
+package deploy
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/flotilla-sh/flotilla/internal/agent/state"
+	"github.com/flotilla-sh/flotilla/internal/apply"
+	"github.com/flotilla-sh/flotilla/internal/fault"
+	"github.com/flotilla-sh/flotilla/internal/observe"
+	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
+)
+
+// readyRetry is when to look at a release again that waits for objects of which
+// no watch has told.
+const readyRetry = time.Minute
+
+// objects applies the next wave, and tells whether to go on: at once after the
+// last, unless the options want everything to be ready.
+func (r *release) objects(ctx context.Context) (bool, error) {
+	waves := r.plan.Waves()
+	index := min(r.record.Release.Wave, len(waves)-1)
+	last := index == len(waves)-1
+	waits := !last || timeout(r.record.Options) > 0
+	if last {
+		if err := r.letGo(ctx); err != nil {
+			return false, err
+		}
+	}
+	then := r.turn
+	if waits {
+		then = func(*state.Record) {}
+	}
+	failures, err := r.run(ctx, r.record, r.plan, waves[index], then)
+	if err != nil {
+		return false, err
+	}
+	if len(failures) > 0 {
+		return false, r.refused(ctx, failures)
+	}
+	if !waits {
+		return true, nil
+	}
+	if unready := r.unready(waves[index]); len(unready) > 0 {
+		return false, r.unsettled(ctx, unready)
+	}
+	return true, r.settled(ctx, last)
+}
+
+// settled stores that a wave is ready.
+func (r *release) settled(ctx context.Context, last bool) error {
+	next := *r.record
+	if last {
+		r.turn(&next)
+	} else {
+		now := *next.Release
+		now.Wave, now.Since = now.Wave+1, r.clock.Now().UTC().Truncate(time.Second)
+		next.Release = &now
+	}
+	*r.record = next
+	return r.save(ctx, next.Name, &next)
+}
+
+// letGo hands what leaves the deployment to those who want it, before it would
+// be pruned.
+func (r *release) letGo(ctx context.Context) error {
+	handed, err := r.handOver(ctx, r.record.Name, r.record.Owner(), refsOf(r.plan.Leaving()))
+	if err != nil {
+		return err
+	}
+	r.plan.Without(handed.free)
+	r.plan.Undecided(handed.undecided)
+	return nil
+}
+
+// timeout is how long each wave may take to be ready; 0 waits for as long as it
+// takes, and for the last one not at all.
+func timeout(o fleet.BundleDeploymentOptions) time.Duration {
+	if o.Helm == nil {
+		return 0
+	}
+	return time.Duration(max(o.Helm.TimeoutSeconds, 0)) * time.Second
+}
+
+// unready says what of the waves up to one is not ready.
+func (r *release) unready(wave int) []string {
+	findings := r.observer.Findings(r.record.Owner().Label)
+	through := r.plan.Through(wave)
+	return unreadyOf(r.record.Inventory, findings, func(ref apply.Ref) bool { return slices.Contains(through, ref) })
+}
+
+func unreadyOf(inventory apply.Inventory, findings map[apply.Ref]observe.Finding, concerns func(apply.Ref) bool) []string {
+	var out []string
+	for _, e := range inventory {
+		if !concerns(e.Ref) {
+			continue
+		}
+		finding, known := findings[e.Identity()]
+		switch {
+		case known && !finding.Health.Ready:
+			out = append(out, e.String()+": "+finding.Health.Message)
+		case !known && e.Health:
+			out = append(out, e.String()+": its state was not read yet")
+		}
+	}
+	return out
+}
+
+// unsettled waits for what is not ready. What takes longer than it was given is
+// a failure; without atomic it may still become ready.
+func (r *release) unsettled(ctx context.Context, unready []string) error {
+	text := strings.Join(unready[:min(len(unready), maxNamed)], "; ")
+	if more := len(unready) - maxNamed; more > 0 {
+		text += fmt.Sprintf("; and %d more", more)
+	}
+	given := timeout(r.record.Options)
+	left := given - r.clock.Since(r.record.Release.Since)
+	switch {
+	case given == 0:
+		r.await("waits for "+text, false, readyRetry)
+	case left > 0:
+		r.await("waits for "+text, false, min(readyRetry, left))
+	case r.record.Good != nil:
+		return r.giveUp(ctx, tooLate(given, text))
+	default:
+		r.await(tooLate(given, text), true, readyRetry)
+	}
+	return nil
+}
+
+func tooLate(given time.Duration, text string) string {
+	return fmt.Sprintf("not ready within %s (helm.timeoutSeconds): %s", given, text)
+}
+
+// refused gives a release up where there is something to go back to, and an
+// object will not be accepted, or not in time.
+func (r *release) refused(ctx context.Context, failures []apply.Failure) error {
+	if r.record.Good == nil {
+		return nil
+	}
+	given := timeout(r.record.Options)
+	late := given > 0 && r.clock.Since(r.record.Release.Since) > given
+	if !late && !slices.ContainsFunc(failures, func(f apply.Failure) bool { return fault.KindOf(f.Err) == fault.Stalled }) {
+		return nil
+	}
+	return r.giveUp(ctx, failureText(failures))
+}

@@ -1,0 +1,148 @@
+package agent_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
+)
+
+// inWave puts an object into a wave.
+func inWave(wave, object string) string {
+	return strings.Replace(object, "metadata: {", fmt.Sprintf("metadata: {annotations: {flotilla.sh/wave: %q}, ", wave), 1)
+}
+
+// rollOut plays the controllers that make a Deployment ready, once it is there.
+func (w *world) rollOut(namespace, name string) {
+	w.t.Helper()
+	w.eventually(func() error {
+		live, err := w.object("apps/v1/Deployment", namespace, name)
+		if err != nil {
+			return err
+		}
+		status := fmt.Sprintf(`{"status":{"observedGeneration":%d,"replicas":2,"updatedReplicas":2,"readyReplicas":2,"availableReplicas":2,
+			"conditions":[{"type":"Available","status":"True"},{"type":"Progressing","status":"True","reason":"NewReplicaSetAvailable"}]}}`, live.GetGeneration())
+		return server.client.Status().Patch(w.ctx, live, client.RawPatch("application/merge-patch+json", []byte(status)), client.FieldOwner("kube-controller-manager"))
+	})
+}
+
+func TestWaves(t *testing.T) {
+	w := newWorld(t)
+	shop := w.ns("shop")
+	w.deploy("web", []string{inWave("2", configMap(shop, "last", "1")), deployment(shop, "db"), inWave("-1", configMap(shop, "first", "1"))})
+	w.start()
+	w.until("web", says("not applied yet: waits for Deployment "+shop+"/db: "))
+	w.untilValue(shop, "first", "1")
+	w.absent("v1/ConfigMap", shop, "last")
+	w.rollOut(shop, "db")
+	w.until("web", ready)
+	w.untilValue(shop, "last", "1")
+	first, last := w.must("v1/ConfigMap", shop, "first").GetResourceVersion(), w.must("v1/ConfigMap", shop, "last").GetResourceVersion()
+	if len(first) > len(last) || len(first) == len(last) && first > last {
+		t.Errorf("the first wave was written at %s, the last at %s", first, last)
+	}
+
+	w.deploy("web", []string{inWave("x", configMap(shop, "last", "1"))})
+	if message := deployedMessage(w.until("web", in(fleet.ErrApplied))); !strings.Contains(message, `flotilla.sh/wave is "x": it must be a whole number`) {
+		t.Errorf("message: %s", message)
+	}
+}
+
+func helm(h fleet.HelmOptions) func(*fleet.BundleDeployment) {
+	return func(bd *fleet.BundleDeployment) { bd.Spec.Options.Helm = &h }
+}
+
+func TestTimeoutWithoutAtomic(t *testing.T) {
+	w := newWorld(t)
+	shop := w.ns("shop")
+	w.deploy("web", []string{deployment(shop, "web")}, helm(fleet.HelmOptions{TimeoutSeconds: 1}))
+	w.start()
+	bd := w.until("web", in(fleet.ErrApplied))
+	if want := "not ready within 1s (helm.timeoutSeconds): Deployment " + shop + "/web: "; !strings.Contains(deployedMessage(bd), want) {
+		t.Errorf("message %q does not say %q", deployedMessage(bd), want)
+	}
+	w.rollOut(shop, "web")
+	w.until("web", ready)
+}
+
+func TestWaitForJobs(t *testing.T) {
+	w := newWorld(t)
+	shop := w.ns("shop")
+	w.deploy("web", []string{job(shop, "once", "")}, helm(fleet.HelmOptions{TimeoutSeconds: 60, WaitForJobs: true}))
+	w.start()
+	w.until("web", says("waits for Job "+shop+"/once"))
+	w.end(shop, "once", "Complete")
+	w.until("web", ready)
+}
+
+func TestAtomic(t *testing.T) {
+	atomic := helm(fleet.HelmOptions{Atomic: true, TimeoutSeconds: 1})
+	for name, test := range map[string]struct {
+		worse func(shop string) []string
+		fail  func(w *world, shop string)
+		why   string
+	}{
+		"what is not ready in time": {
+			worse: func(shop string) []string {
+				return []string{configMap(shop, "a", "2"), configMap(shop, "new", "1"), deployment(shop, "web")}
+			},
+			why: "not ready within 1s (helm.timeoutSeconds): Deployment NS/web",
+		},
+		"a hook that fails after the objects": {
+			worse: func(shop string) []string {
+				return []string{configMap(shop, "a", "2"), configMap(shop, "new", "1"), job(shop, "check", "helm.sh/hook: post-upgrade")}
+			},
+			fail: func(w *world, shop string) { w.end(shop, "check", "Failed") },
+			why:  "post-upgrade hook Job NS/check: failed",
+		},
+		"an object that is refused": {
+			worse: func(shop string) []string {
+				return []string{configMap(shop, "a", "2"), configMap(shop, "new", "1"), strings.Replace(deployment(shop, "web"), "app: x}}", "app: y}}", 1)}
+			},
+			why: "Deployment NS/web: ",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			shop := w.ns("shop")
+			w.deploy("web", []string{configMap(shop, "a", "1"), configMap(shop, "old", "1")}, atomic)
+			w.start()
+			w.until("web", ready)
+			good := w.status("web").Status.AppliedDeploymentID
+
+			w.deploy("web", test.worse(shop), atomic)
+			if test.fail != nil {
+				test.fail(w, shop)
+			}
+			bd := w.until("web", func(bd *fleet.BundleDeployment) error {
+				if !strings.Contains(deployedMessage(bd), "; went back to what ran before (helm.atomic)") {
+					return fmt.Errorf("status: %+v", bd.Status.Conditions)
+				}
+				return nil
+			})
+			if want := strings.ReplaceAll(test.why, "NS", shop); !strings.Contains(deployedMessage(bd), want) {
+				t.Errorf("message %q does not say %q", deployedMessage(bd), want)
+			}
+			if bd.Status.AppliedDeploymentID != good || bd.Status.Display.State != string(fleet.ErrApplied) {
+				t.Errorf("status: %+v", bd.Status)
+			}
+			w.untilValue(shop, "a", "1")
+			w.untilValue(shop, "old", "1")
+			w.absent("v1/ConfigMap", shop, "new")
+
+			// It rests there, with an agent that starts anew too, until something
+			// new is wanted.
+			w.stop()
+			w.start()
+			w.never("web", func(bd *fleet.BundleDeployment) bool { return in(fleet.ErrApplied)(bd) != nil })
+			w.untilValue(shop, "a", "1")
+			w.deploy("web", []string{configMap(shop, "a", "3")}, atomic)
+			w.until("web", ready)
+			w.untilValue(shop, "a", "3")
+			w.absent("v1/ConfigMap", shop, "old")
+		})
+	}
+}
