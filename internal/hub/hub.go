@@ -100,7 +100,7 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	mgr, err := newManager(o, scheme)
+	mgr, err := newManager(ctx, o, scheme)
 	if err != nil {
 		return err
 	}
@@ -110,7 +110,7 @@ func Run(ctx context.Context, o Options) error {
 	return mgr.Start(ctx)
 }
 
-func newManager(o Options, scheme *runtime.Scheme) (manager.Manager, error) {
+func newManager(ctx context.Context, o Options, scheme *runtime.Scheme) (manager.Manager, error) {
 	managed := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{fleet.ManagedLabel: "true"})}
 	return ctrl.NewManager(o.Config, ctrl.Options{
 		Scheme:  scheme,
@@ -124,6 +124,10 @@ func newManager(o Options, scheme *runtime.Scheme) (manager.Manager, error) {
 		Client: client.Options{Cache: &client.CacheOptions{
 			DisableFor: []client.Object{&corev1.Secret{}},
 		}},
+		NewCache: func(config *rest.Config, options cache.Options) (cache.Cache, error) {
+			c, err := cache.New(config, options)
+			return endable{c, ctx}, err
+		},
 		Cache: cache.Options{
 			DefaultTransform: dropUnread,
 			ByObject: map[client.Object]cache.ByObject{
@@ -133,6 +137,22 @@ func newManager(o Options, scheme *runtime.Scheme) (manager.Manager, error) {
 			},
 		},
 	})
+}
+
+// endable is a cache of which nobody waits to be synced once the hub ends: the
+// manager would wait for it without end, and busily, while the API server is
+// out of reach.
+type endable struct {
+	cache.Cache
+	end context.Context //nolint:containedctx // the manager's own context does not end before the caches are synced
+}
+
+// WaitForCacheSync waits until the cache is synced or the hub ends.
+func (c endable) WaitForCacheSync(ctx context.Context) bool {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(c.end, cancel)()
+	return c.Cache.WaitForCacheSync(ctx) || ctx.Err() != nil
 }
 
 // dropUnread takes out of cached objects what no controller reads, and keeps
