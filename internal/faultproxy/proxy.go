@@ -36,6 +36,9 @@ func New(name string, trace func(format string, args ...any)) *Proxy {
 	return &Proxy{name: name, trace: trace, numbers: map[string]int{}}
 }
 
+// Name is the name of the client.
+func (p *Proxy) Name() string { return p.name }
+
 // Connect begins a new life of the client: what is left of the one before
 // cannot reach the server any more, as after a SIGKILL. kill ends the client.
 func (p *Proxy) Connect(config *rest.Config, kill func()) *rest.Config {

@@ -1,0 +1,110 @@
+package soak_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
+)
+
+// model is what people want of the fleet: what the script has written to the
+// hub, and nothing that was observed.
+type model struct {
+	names    names
+	clusters []*cluster
+	bundles  map[string]*bundle
+	// version is of the whole fleet: a newer content has a larger one, in
+	// whichever bundle.
+	version int
+}
+
+// names keep the worlds on one API server apart.
+type names struct {
+	// fleet is the namespace of bundles and clusters, hub the hub's own.
+	fleet, hub string
+	// agent is where agents keep their state, shop where objects are put.
+	agent, shop string
+}
+
+func namesOf(id string) names {
+	return names{fleet: "fleet-" + id, hub: "hub-" + id, agent: "agent-" + id, shop: "shop-" + id}
+}
+
+// cluster is one spoke. Its ring decides which bundles it gets.
+type cluster struct {
+	name, ring string
+}
+
+// bundle is one bundle.
+type bundle struct {
+	name string
+	// rings are where it goes.
+	rings []string
+	// objects are the names of its ConfigMaps, with the version of each.
+	objects map[string]int
+	// bad adds an object of a kind that no cluster has.
+	bad             bool
+	paused, correct bool
+}
+
+// rings that clusters are in.
+var rings = []string{"blue", "green"}
+
+func (b *bundle) targets(c *cluster) bool { return slices.Contains(b.rings, c.ring) }
+
+// spec is the bundle as it is written to the hub.
+func (m *model) spec(b *bundle) fleet.BundleSpec {
+	var text strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(b.objects)) {
+		fmt.Fprintf(&text, "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s, namespace: %s}\ndata: {version: \"%d\"}\n",
+			name, m.names.shop, b.objects[name])
+	}
+	if b.bad {
+		fmt.Fprintf(&text, "---\napiVersion: example.org/v1\nkind: Widget\nmetadata: {name: %s, namespace: %s}\n", b.name, m.names.shop)
+	}
+	spec := fleet.BundleSpec{
+		Paused:    b.paused,
+		Resources: []fleet.BundleResource{{Name: "objects.yaml", Content: text.String()}},
+	}
+	if b.correct {
+		spec.CorrectDrift = &fleet.CorrectDrift{Enabled: true}
+	}
+	for _, ring := range b.rings {
+		spec.Targets = append(spec.Targets, fleet.BundleTarget{
+			ClusterSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"ring": ring}},
+		})
+	}
+	return spec
+}
+
+// on returns the bundles of a cluster, sorted by name.
+func (m *model) on(c *cluster) []*bundle {
+	var out []*bundle
+	for _, name := range slices.Sorted(maps.Keys(m.bundles)) {
+		if b := m.bundles[name]; b.targets(c) {
+			out = append(out, b)
+		}
+	}
+	return out
+}
+
+// wanted returns the objects of a cluster: name to owner and version.
+func (m *model) wanted(c *cluster) map[string]string {
+	out := map[string]string{}
+	for _, b := range m.on(c) {
+		for name, version := range b.objects {
+			out[name] = fmt.Sprintf("%s/%s version %d", m.names.fleet, b.name, version)
+		}
+	}
+	return out
+}
+
+// next counts the version up.
+func (m *model) next() int {
+	m.version++
+	return m.version
+}
