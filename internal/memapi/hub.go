@@ -10,9 +10,11 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/flotilla-sh/flotilla/charts"
+	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
 
-// NewHub returns a server that serves the hub's kinds as well.
+// NewHub returns a server with what the hub's charts install: its kinds and the
+// namespace of contents.
 func NewHub(observe func(Change)) *Server {
 	s := New(observe)
 	kind := s.kinds[schema.GroupResource{Group: "apiextensions.k8s.io", Resource: crds}]
@@ -21,6 +23,7 @@ func NewHub(observe func(Change)) *Server {
 		name, _, _ := unstructured.NestedString(content, "metadata", "name")
 		s.store(kind, key{name: name}, content, Change{})
 	}
+	s.store(s.kinds[namespaces], key{name: fleet.ContentNamespace}, newNamespace(fleet.ContentNamespace, s.nextUID()), Change{})
 	return s
 }
 

@@ -17,6 +17,13 @@ const terminateAfter = 50 * time.Millisecond
 
 var namespaces = schema.GroupResource{Resource: "namespaces"}
 
+func newNamespace(name, uid string) map[string]any {
+	return fresh(map[string]any{
+		"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name},
+		"status": map[string]any{"phase": "Active"},
+	}, uid)
+}
+
 func kindResource(k *Kind) schema.GroupResource {
 	return schema.GroupResource{Group: k.Group, Resource: k.Resource}
 }

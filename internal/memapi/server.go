@@ -71,10 +71,7 @@ func New(observe func(Change)) *Server {
 		s.kinds[schema.GroupResource{Group: k.Group, Resource: k.Resource}] = k
 	}
 	for _, name := range []string{"default", "kube-system"} {
-		s.store(s.kinds[schema.GroupResource{Resource: "namespaces"}], key{name: name}, fresh(map[string]any{
-			"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name},
-			"status": map[string]any{"phase": "Active"},
-		}, s.nextUID()), Change{})
+		s.store(s.kinds[namespaces], key{name: name}, newNamespace(name, s.nextUID()), Change{})
 	}
 	return s
 }

@@ -202,8 +202,11 @@ func restless(r apireq.Request) bool {
 	if !r.Writes() {
 		return false
 	}
+	if r.Namespace == fleet.ContentNamespace {
+		return r.Verb == apireq.Create
+	}
 	switch r.Resource {
-	case "leases", "contents", "events":
+	case "leases", "events":
 		return false
 	case "clusters":
 		return r.Subresource != "status" || r.Verb != apireq.Patch

@@ -2,11 +2,11 @@ package soak_test
 
 import (
 	"context"
-	"encoding/base64"
 	"fmt"
 	"strconv"
 	"sync"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -34,7 +34,7 @@ type monitor struct {
 	live   map[place]liveObject
 	newest map[place]int
 	// contents are the stored payloads.
-	contents map[string][]byte
+	contents map[string]content.Parcel
 }
 
 type wish struct{ cluster, bundle, object string }
@@ -60,7 +60,7 @@ type liveObject struct {
 func newMonitor(n names, fail func(format string, args ...any)) *monitor {
 	return &monitor{
 		fail: fail, names: n, wishes: map[wish]wished{}, live: map[place]liveObject{},
-		newest: map[place]int{}, contents: map[string][]byte{},
+		newest: map[place]int{}, contents: map[string]content.Parcel{},
 	}
 }
 
@@ -134,10 +134,10 @@ func (m *monitor) hub(c memapi.Change) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch {
-	case c.Kind.Kind == "Content" && c.After != nil:
-		text, _, _ := unstructured.NestedString(c.After, "content")
-		if raw, err := base64.StdEncoding.DecodeString(text); err == nil {
-			m.contents[nameOf(c)] = raw
+	case c.Kind.Kind == "ConfigMap" && namespaceOf(c) == fleet.ContentNamespace && c.After != nil:
+		holder := &corev1.ConfigMap{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(c.After, holder); err == nil {
+			m.contents[nameOf(c)] = content.FromConfigMap(holder)
 		}
 	case c.Kind.Kind == "BundleDeployment" && c.After != nil && c.Request.Subresource == "status":
 		m.reported(c)
@@ -154,7 +154,7 @@ func (m *monitor) reported(c memapi.Change) {
 	if bd.Status.Display.State != string(fleet.Ready) || bd.Status.ObservedGeneration != bd.Generation || bd.Spec.Removal != nil || bd.Spec.Content == nil {
 		return
 	}
-	manifest, err := content.FetchObjects(context.Background(), m, content.Ref{Digest: bd.Spec.Content.Digest, Name: bd.Spec.Content.Name})
+	manifest, _, err := content.FetchObjects(context.Background(), m, nowhere{}, content.Ref{Digest: bd.Spec.Content.Digest, Name: bd.Spec.Content.Name})
 	if err != nil {
 		m.fail("deployment %s is said to be ready, and its content: %v", bd.Name, err)
 		return
@@ -182,12 +182,21 @@ func (m *monitor) cluster(bd *fleet.BundleDeployment) string {
 }
 
 // Get returns a stored payload.
-func (m *monitor) Get(_ context.Context, ref content.Ref) ([]byte, error) {
+func (m *monitor) Get(_ context.Context, ref content.Ref) (content.Parcel, error) {
 	if data, ok := m.contents[ref.Name]; ok {
 		return data, nil
 	}
-	return nil, fmt.Errorf("%s was never stored", ref.Name)
+	return content.Parcel{}, fmt.Errorf("%s was never stored", ref.Name)
 }
+
+// nowhere keeps no payloads.
+type nowhere struct{}
+
+// Kept returns nothing.
+func (nowhere) Kept(content.Ref) ([]byte, bool) { return nil, false }
+
+// Take forgets.
+func (nowhere) Take(content.Ref, []byte) {}
 
 func object(c memapi.Change) *unstructured.Unstructured {
 	if c.After != nil {

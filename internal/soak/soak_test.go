@@ -20,7 +20,7 @@ import (
 )
 
 var (
-	seeds  = flag.Int("seeds", 500, "number of seeds to run in virtual time")
+	seeds  = flag.Int("seeds", 300, "number of seeds to run in virtual time")
 	replay = flag.Int("seed", -1, "run this seed alone, and tell its story")
 )
 
@@ -45,8 +45,8 @@ func logger(w *world, name string) logr.Logger {
 
 // virtual is the pace of virtual time.
 var virtual = pace{
-	step: 10 * time.Minute, fault: 5 * time.Minute, converge: 3 * time.Hour, look: 10 * time.Second,
-	quiet: 15 * time.Minute, restart: 3 * time.Second,
+	step: 5 * time.Minute, fault: 3 * time.Minute, converge: 3 * time.Hour, look: 20 * time.Second,
+	quiet: 8 * time.Minute, restart: 3 * time.Second, settle: 10 * time.Second,
 }
 
 func TestSeeds(t *testing.T) {
@@ -75,17 +75,24 @@ func bubble(t *testing.T, f func(t *testing.T)) {
 
 // inMemory runs one seed in virtual time.
 func inMemory(t *testing.T, seed uint64) {
-	var w *world
-	watch := newMonitor(namesOf("s"), func(format string, args ...any) { w.broken(format, args...) })
-	s := servers{hub: memapi.NewHub(watch.hub).Config()}
-	for i := range 2 + seed%2 {
-		s.spokes = append(s.spokes, memapi.New(watch.spoke(fmt.Sprintf("c%d", i+1))).Config())
-	}
-	w = newWorld(t, seed, "s", s, virtual)
-	w.watch = watch
+	w := worldInMemory(t, seed, 2+int(seed%2), virtual)
 	w.start()
 	w.play()
 	w.stop()
 	time.Sleep(time.Hour) // lets everything that still runs end
 	w.end()
+}
+
+// worldInMemory makes a world with some clusters on API servers in memory, and
+// somebody who watches every write.
+func worldInMemory(t *testing.T, seed uint64, clusters int, p pace) *world {
+	var w *world
+	watch := newMonitor(namesOf("s"), func(format string, args ...any) { w.broken(format, args...) })
+	s := servers{hub: memapi.NewHub(watch.hub).Config()}
+	for i := range clusters {
+		s.spokes = append(s.spokes, memapi.New(watch.spoke(fmt.Sprintf("c%d", i+1))).Config())
+	}
+	w = newWorld(t, seed, "s", s, p)
+	w.watch = watch
+	return w
 }

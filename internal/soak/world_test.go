@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -42,6 +41,8 @@ type pace struct {
 	// is looked at, and quiet how long nothing may be written afterwards.
 	converge, look, quiet time.Duration
 	restart               time.Duration
+	// settle is how long agents wait for another bundle to take an object over.
+	settle time.Duration
 }
 
 // world is a fleet and the people who work with it.
@@ -146,7 +147,7 @@ func (w *world) agent(i int, s servers) *component {
 			return agent.Run(logr.NewContext(ctx, logger(w, name)), agent.Options{
 				Spoke: toSpoke.Connect(s.spokes[i], kill), Hub: toHub.Connect(s.hub, kill),
 				HubNamespace: clusternames.ClusterNamespace(w.model.names.fleet, name), Namespace: w.model.names.agent,
-				Identity: name, Heartbeat: time.Minute, Clock: clock.RealClock{},
+				Identity: name, Heartbeat: time.Minute, Settle: w.pace.settle, Renderer: render.New(), Clock: clock.RealClock{},
 			})
 		},
 	}
@@ -206,7 +207,7 @@ func (w *world) faults(on bool) {
 // pass while somebody waits for a lock.
 func unlocked(q faultproxy.Request, f faultproxy.Fault) faultproxy.Fault {
 	waits := f.Kind == faultproxy.TooMany || f.Kind == faultproxy.Lose
-	if waits && !q.Writes() && !slices.Contains([]string{apireq.List, apireq.Watch}, q.Verb) {
+	if waits && !q.Writes() && q.Verb != apireq.Watch && !q.Cached() {
 		f.Kind = faultproxy.Internal
 	}
 	return f

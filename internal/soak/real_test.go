@@ -1,0 +1,152 @@
+package soak_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/flotilla-sh/flotilla/charts"
+	"github.com/flotilla-sh/flotilla/internal/lab"
+	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
+)
+
+var (
+	realSeeds = flag.Int("real", 1, "number of seeds to run on real API servers")
+	bin       = flag.String("bin", "../../bin", "directory of the built programs")
+)
+
+// actual is the pace on real API servers: every second counts.
+var actual = pace{
+	step: 4 * time.Second, fault: 4 * time.Second, converge: 3 * time.Minute, look: 500 * time.Millisecond,
+	quiet: 4 * time.Second, restart: 300 * time.Millisecond, settle: 500 * time.Millisecond,
+}
+
+// TestRealSeeds runs the same scripts and faults on real API servers.
+func TestRealSeeds(t *testing.T) {
+	programs := lab.ProgramsIn(*bin)
+	if _, err := os.Stat(programs.ControlPlane); err != nil || *realSeeds == 0 || testing.Short() {
+		t.Skipf("needs real API servers: run `make build controlplane` first (%v)", err)
+	}
+	l, err := lab.Start(t.Context(), lab.Options{
+		Dir: filepath.Join(t.TempDir(), "lab"), Programs: programs, Spokes: []lab.Spoke{{Name: "one"}, {Name: "two"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Stop() }()
+	s := servers{hub: configOf(t, l.Status().Hub.Kubeconfig)}
+	for _, spoke := range l.Status().Spokes {
+		s.spokes = append(s.spokes, configOf(t, spoke.Kubeconfig))
+	}
+	install(t, s.hub)
+	first, last := 0, *realSeeds
+	if *replay >= 0 {
+		first, last = *replay, *replay+1
+	}
+	for n := first; n < last; n++ {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			w := newWorld(t, uint64(n), fmt.Sprintf("s%d", n), s, actual)
+			w.start()
+			w.play()
+			w.stop()
+			w.end()
+			w.leave()
+		})
+	}
+}
+
+func configOf(t *testing.T, kubeconfig string) *rest.Config {
+	t.Helper()
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.QPS = -1
+	return config
+}
+
+// install does what the hub's charts do that a hub cannot do without.
+func install(t *testing.T, config *rest.Config) {
+	t.Helper()
+	w := &world{t: t}
+	c := w.client(config)
+	w.must(apiextensionsv1.AddToScheme(c.Scheme()))
+	w.must(c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fleet.ContentNamespace}}))
+	files, err := fs.Glob(charts.FS, "flotilla-crd/templates/*.yaml")
+	w.must(err)
+	for _, file := range files {
+		raw, err := fs.ReadFile(charts.FS, file)
+		w.must(err)
+		crd := &apiextensionsv1.CustomResourceDefinition{}
+		w.must(yaml.Unmarshal(raw, crd))
+		w.must(c.Create(t.Context(), crd))
+		w.must(served(t.Context(), c, crd))
+	}
+}
+
+func served(ctx context.Context, c client.Client, crd *apiextensionsv1.CustomResourceDefinition) error {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		if err := c.Get(ctx, client.ObjectKeyFromObject(crd), crd); err != nil {
+			return err
+		}
+		for _, condition := range crd.Status.Conditions {
+			if condition.Type == apiextensionsv1.Established && condition.Status == apiextensionsv1.ConditionTrue {
+				return nil
+			}
+		}
+	}
+	return fmt.Errorf("%s is not served within a minute", crd.Name)
+}
+
+// leave takes what a world had on the hub out of the way of the next one, as
+// nobody runs any more who would do it.
+func (w *world) leave() {
+	ctx := context.Background()
+	lists := []client.ObjectList{&fleet.BundleDeploymentList{}, &fleet.BundleList{}, &fleet.ClusterList{}}
+	for _, list := range lists {
+		w.must(w.direct.hub.List(ctx, list))
+		w.must(w.erased(ctx, list))
+	}
+}
+
+func (w *world) erased(ctx context.Context, list client.ObjectList) error {
+	var objects []client.Object
+	switch l := list.(type) {
+	case *fleet.BundleDeploymentList:
+		for i := range l.Items {
+			objects = append(objects, &l.Items[i])
+		}
+	case *fleet.BundleList:
+		for i := range l.Items {
+			objects = append(objects, &l.Items[i])
+		}
+	case *fleet.ClusterList:
+		for i := range l.Items {
+			objects = append(objects, &l.Items[i])
+		}
+	}
+	for _, obj := range objects {
+		err := w.direct.hub.Patch(ctx, obj, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))
+		if err == nil {
+			err = w.direct.hub.Delete(ctx, obj)
+		}
+		if err != nil && !apierrors.IsNotFound(err) {
+			return err
+		}
+	}
+	return nil
+}
