@@ -12,7 +12,7 @@ import (
 // not reach the hub is tried again.
 const (
 	reportRetryMin = 2 * time.Second
-	reportRetryMax = time.Minute
+	reportRetryMax = 30 * time.Second
 )
 
 // unreported counts a report that did not reach the hub, and returns when to

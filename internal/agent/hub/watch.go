@@ -6,6 +6,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
@@ -15,7 +16,14 @@ import (
 
 // watchTimeout is the least time that a watch stays open; the reflector adds
 // up to as much again at random, so that a fleet does not come back at once.
-const watchTimeout = 5 * time.Minute
+const watchTimeout = 8 * time.Minute
+
+// backoff is how long to wait while the hub does not answer. Each wait is up to
+// twice as long at random: a fleet that meets a hub that is back comes spread
+// out, and all of it within a minute.
+func backoff() *wait.Backoff {
+	return &wait.Backoff{Duration: 800 * time.Millisecond, Cap: 20 * time.Second, Steps: 25, Factor: 2, Jitter: 1}
+}
 
 // Inbox takes in what the hub says.
 type Inbox interface {
@@ -42,7 +50,7 @@ func (c *Client) Watch(ctx context.Context, in Inbox) {
 		},
 	}
 	r := cache.NewReflectorWithOptions(lw, &fleet.BundleDeployment{}, sink{in},
-		cache.ReflectorOptions{Name: "deployments", MinWatchTimeout: watchTimeout})
+		cache.ReflectorOptions{Name: "deployments", MinWatchTimeout: watchTimeout, Backoff: backoff()})
 	r.RunWithContext(ctx)
 }
 

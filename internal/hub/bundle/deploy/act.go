@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -24,32 +25,54 @@ const writers = 16
 
 // act carries out a plan: content before the deployments that name it.
 func (c *Controller) act(ctx context.Context, plan deployment.Plan, outcomes []pipeline.Outcome) error {
-	encoded := make(map[string]*content.Encoded, len(outcomes))
-	for _, o := range outcomes {
-		if o.Encoded != nil {
-			encoded[o.Desired.Namespace] = o.Encoded
-		}
-	}
+	encoded := c.puts(ctx, outcomes)
 	var writes parallel
 	writes.group.SetLimit(writers)
 	for _, d := range plan.Create {
-		enc := encoded[d.Namespace]
+		put := encoded[d.Namespace]
 		delete(encoded, d.Namespace)
-		writes.do(func() error { return c.create(ctx, d, enc) })
+		writes.do(func() error { return c.create(ctx, d, put) })
 	}
 	for _, u := range plan.Update {
-		enc := encoded[u.New.Namespace]
+		put := encoded[u.New.Namespace]
 		delete(encoded, u.New.Namespace)
-		writes.do(func() error { return c.update(ctx, u, enc) })
+		writes.do(func() error { return c.update(ctx, u, put) })
 	}
 	for _, d := range plan.Release {
 		writes.do(func() error { return c.release(ctx, d) })
 	}
-	for namespace, enc := range encoded {
+	for _, put := range encoded {
 		// Costs nothing where it is stored; one that was lost comes back.
-		writes.do(func() error { return c.put(ctx, enc, namespace) })
+		writes.do(put)
 	}
 	return writes.wait()
+}
+
+// puts returns for each namespace what stores its content. Clusters that share
+// a render share one put.
+func (c *Controller) puts(ctx context.Context, outcomes []pipeline.Outcome) map[string]func() error {
+	out := make(map[string]func() error, len(outcomes))
+	shared := map[*content.Encoded]func() error{}
+	for _, o := range outcomes {
+		enc, namespace := o.Encoded, o.Desired.Namespace
+		if enc == nil {
+			continue
+		}
+		put := shared[enc]
+		if put == nil {
+			put = sync.OnceValue(func() error { return c.Store.Put(ctx, *enc, namespace) })
+		}
+		if !secret(enc) {
+			shared[enc] = put
+		}
+		out[namespace] = put
+	}
+	return out
+}
+
+// secret tells whether anything of enc is stored in each cluster's namespace.
+func secret(enc *content.Encoded) bool {
+	return enc.Root.Secret || slices.ContainsFunc(enc.Chunks, func(b content.Blob) bool { return b.Secret })
 }
 
 // parallel runs writes side by side. One that fails does not stop the others.
@@ -80,9 +103,11 @@ func (p *parallel) wait() error {
 	return errors.Join(p.errs...)
 }
 
-func (c *Controller) create(ctx context.Context, d *fleet.BundleDeployment, enc *content.Encoded) error {
-	if err := c.put(ctx, enc, d.Namespace); err != nil {
-		return err
+func (c *Controller) create(ctx context.Context, d *fleet.BundleDeployment, put func() error) error {
+	if put != nil {
+		if err := put(); err != nil {
+			return err
+		}
 	}
 	err := c.Client.Create(ctx, d)
 	if apierrors.IsAlreadyExists(err) {
@@ -94,9 +119,11 @@ func (c *Controller) create(ctx context.Context, d *fleet.BundleDeployment, enc 
 	return nil
 }
 
-func (c *Controller) update(ctx context.Context, u deployment.Update, enc *content.Encoded) error {
-	if err := c.put(ctx, enc, u.New.Namespace); err != nil {
-		return err
+func (c *Controller) update(ctx context.Context, u deployment.Update, put func() error) error {
+	if put != nil {
+		if err := put(); err != nil {
+			return err
+		}
 	}
 	// Nobody asks who wrote which field of a deployment, and every write pays
 	// for the record: the first change of the spec clears it.
@@ -111,13 +138,6 @@ func (c *Controller) update(ctx context.Context, u deployment.Update, enc *conte
 		return fmt.Errorf("update the deployment in %s: %w", u.New.Namespace, err)
 	}
 	return nil
-}
-
-func (c *Controller) put(ctx context.Context, enc *content.Encoded, namespace string) error {
-	if enc == nil {
-		return nil
-	}
-	return c.Store.Put(ctx, *enc, namespace)
 }
 
 // release deletes a deployment that its agent has removed from the cluster.

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
@@ -65,9 +66,18 @@ func (c *Controller) Setup(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("cluster-lease").
 		WithOptions(controller.Options{RateLimiter: reconcile.Backoff[ctrl.Request]()}).
-		For(&fleet.Cluster{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		For(&fleet.Cluster{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, registered()))).
 		Watches(&coordinationv1.Lease{}, handler.EnqueueRequestsFromMapFunc(clusterOf)).
 		Complete(c)
+}
+
+// registered passes that a cluster got its namespace; its Lease may have come
+// before.
+func registered() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, after := e.ObjectOld.(*fleet.Cluster), e.ObjectNew.(*fleet.Cluster)
+		return before.Status.Namespace != after.Status.Namespace
+	}}
 }
 
 func clusterOf(_ context.Context, obj client.Object) []ctrl.Request {
