@@ -61,6 +61,15 @@ bench: build controlplane ## Measure what a fleet costs (ROW=names N=clusters RE
 golden: ## Rewrite golden files
 	go test ./internal/cli/... -update
 
+.PHONY: soak
+soak: build controlplane ## Run fleets through scripts and faults (SEEDS=500 REAL=20; SEED=7 replays one and tells its story)
+	go test -count=1 -timeout 4h ./internal/soak -run 'TestSeeds|TestRealSeeds' -v \
+		$(if $(SEED),-seed=$(SEED) -real=$(if $(REAL),1,0),-seeds=$(or $(SEEDS),500) -real=$(or $(REAL),20))
+
+.PHONY: mutants
+mutants: ## Put old bugs back, one at a time, to see that the soak test catches them (SEEDS=100)
+	go test -count=1 -timeout 1h ./internal/soak -run TestMutants -v -mutants=$(or $(SEEDS),100)
+
 .PHONY: deflake
 deflake: build controlplane ## Loop a test until it fails: make deflake PKG=./internal/lab RUN=TestX
 	@n=0; while go test -count=1 $(PKG) $(if $(RUN),-run '$(RUN)'); do n=$$((n+1)); echo "passed $$n times"; done
