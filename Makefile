@@ -50,12 +50,27 @@ test-unit: ## Run the tests that need no cluster
 e2e: build controlplane ## Run the end-to-end tests (RUN=pattern)
 	go test -v -timeout 40m ./e2e $(if $(RUN),-run '$(RUN)')
 
+BENCH_FLAGS = $(if $(ROW),--row=$(ROW)) $(if $(N),--n=$(N)) $(if $(REPEATS),--repeats=$(REPEATS)) \
+	$(if $(CHARTS),--charts=$(CHARTS)) $(if $(REQUESTS),--requests)
+
 .PHONY: bench
-bench: build controlplane ## Measure what a fleet costs (ROW=names N=clusters REPEATS=3 CHARTS=directory OUT=file REQUESTS=1)
+bench: build controlplane ## Measure what a fleet costs (ROW=names N=clusters REPEATS=n CHARTS=directory OUT=file REQUESTS=1)
 	@mkdir -p $(dir $(OUT))
 	go build -o $(BIN)/flotilla-bench ./internal/bench/flotilla-bench
-	$(BIN)/flotilla-bench --bin=$(BIN) --out=$(OUT) $(if $(ROW),--row=$(ROW)) $(if $(N),--n=$(N)) \
-		$(if $(REPEATS),--repeats=$(REPEATS)) $(if $(CHARTS),--charts=$(CHARTS)) $(if $(REQUESTS),--requests)
+	$(BIN)/flotilla-bench --bin=$(BIN) --out=$(OUT) $(BENCH_FLAGS)
+
+# The base is built and measured in a checkout of its own, with its own program.
+.PHONY: bench-compare
+bench-compare: build controlplane ## Measure another commit and this one (BASE=commit, and what bench takes)
+	@test -n "$(BASE)" || { echo "name the commit to compare with: make bench-compare BASE=main~5 ROW=deploy N=100"; exit 1; }
+	go build -o $(BIN)/flotilla-bench ./internal/bench/flotilla-bench
+	git worktree add --force --detach $(BIN)/base $(BASE)
+	trap 'git worktree remove --force $(BIN)/base' EXIT; \
+	mkdir -p $(BIN)/base/bin && ln -sf $(BIN)/controlplane $(BIN)/base/bin/controlplane && \
+	(cd $(BIN)/base && go build -o bin/ ./cmd/... ./internal/bench/flotilla-bench && \
+	bin/flotilla-bench --bin=bin --commit=$(BASE) --out=$(BIN)/bench-base.json $(BENCH_FLAGS)) && \
+	$(BIN)/flotilla-bench --bin=$(BIN) --out=$(OUT) $(BENCH_FLAGS) && \
+	$(BIN)/flotilla-bench compare $(BIN)/bench-base.json $(OUT)
 
 .PHONY: golden
 golden: ## Rewrite golden files

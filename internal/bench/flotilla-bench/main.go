@@ -59,6 +59,7 @@ func command() *cobra.Command {
 		SilenceErrors: true,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), f) },
 	}
+	cmd.AddCommand(compare())
 	cmd.Flags().StringVar(&f.bin, "bin", "bin", "directory of the built programs")
 	cmd.Flags().StringVar(&f.charts, "charts", "", "directory of chart archives for the rows that render charts")
 	cmd.Flags().StringVar(&f.out, "out", "", "file for the figures as JSON")
@@ -71,6 +72,26 @@ func command() *cobra.Command {
 	cmd.Flags().BoolVar(&f.requests, "requests", false, "print the requests of each row by program, verb and resource")
 	cmd.Flags().StringVar(&f.profile, "cpuprofile", "", "file for a CPU profile of the simulated agents")
 	return cmd
+}
+
+// compare shows two files of figures beside each other.
+func compare() *cobra.Command {
+	return &cobra.Command{
+		Use:   "compare BASE.json HEAD.json",
+		Short: "Show two files of figures beside each other",
+		Args:  cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, files []string) error {
+			base, err := report.Read(files[0])
+			if err != nil {
+				return err
+			}
+			head, err := report.Read(files[1])
+			if err != nil {
+				return err
+			}
+			return report.Compare(cmd.OutOrStdout(), base, head)
+		},
+	}
 }
 
 func run(ctx context.Context, f flags) error {

@@ -27,23 +27,30 @@ const (
 
 var chunks = Row{
 	Name: "chunks", N: 10,
-	Title:   "a change of one line in a bundle of 5 MB (1,000 objects) on N clusters",
-	measure: measureChunks,
+	Title: "a change of one line in a bundle of 5 MB (1,000 objects) on N clusters",
+	measure: func(ctx context.Context, r *Run) error {
+		s, _, err := r.fleet(ctx, r.N)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = s.Stop() }()
+		if err := r.chunks(ctx, s, "text", text); err != nil {
+			return err
+		}
+		return r.chunks(ctx, s, "noise", noise)
+	},
 }
 
-func measureChunks(ctx context.Context, r *Run) error {
-	s, raw, err := r.fleet(ctx, r.N)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = s.Stop() }()
-	repo := s.Repository("large", nil)
-	if err := repo.Commit(ctx, large(largeObjects, "")); err != nil {
+// chunks measures a bundle of some filling.
+func (r *Run) chunks(ctx context.Context, s *stage.Stage, name string, fill func(string, int) string) error {
+	repo := s.Repository(name, nil)
+	if err := repo.Commit(ctx, large(largeObjects, fill, "")); err != nil {
 		return err
 	}
 	if err := repo.Follow(ctx); err != nil {
 		return err
 	}
+	before := s.Fetched()
 	if _, err := repo.AwaitReady(ctx, r.N); err != nil {
 		return err
 	}
@@ -52,7 +59,7 @@ func measureChunks(ctx context.Context, r *Run) error {
 	}
 	first := s.Fetched()
 	took, use, err := s.Cost(ctx, func(ctx context.Context) (time.Time, error) {
-		if err := repo.Commit(ctx, large(largeObjects, "changed")); err != nil {
+		if err := repo.Commit(ctx, large(largeObjects, fill, " changed")); err != nil {
 			return time.Time{}, err
 		}
 		return repo.AwaitReady(ctx, r.N)
@@ -60,15 +67,18 @@ func measureChunks(ctx context.Context, r *Run) error {
 	if err != nil {
 		return err
 	}
-	r.phase("update", use)
+	r.phase(name, use)
 	n := float64(r.N)
-	r.record(report.Figure{Name: "first fetch by an agent", Unit: "kB", Value: float64(first) / n / 1000})
-	r.record(report.Figure{
-		Name: "fetched by an agent after the change", Unit: "kB", Value: float64(s.Fetched()-first) / n / 1000,
-		Goal: "≤ 16, or the object", Peer: "all of it", Exact: true,
-	})
-	r.record(report.Figure{Name: "commit → all Ready, polling each second", Unit: "s", Value: took.Seconds()})
-	r.record(report.Figure{Name: "etcd log of the change, all in all", Unit: "kB", Value: use.Etcd.LogBytes / 1000, Floor: n * raw.LogBytes / 1000})
+	for _, f := range []report.Figure{
+		{Name: "first fetch by an agent", Unit: "kB", Value: float64(first-before) / n / 1000, Exact: true},
+		{Name: "fetched by an agent after the change", Unit: "kB", Value: float64(s.Fetched()-first) / n / 1000,
+			Goal: "≤ 16, or the object", Peer: "all of it", Exact: true},
+		{Name: "commit → all Ready, polling each second", Unit: "s", Value: took.Seconds()},
+		{Name: "etcd log of the change, all in all", Unit: "kB", Value: use.Etcd.LogBytes / 1000},
+	} {
+		f.Name = name + ": " + f.Name
+		r.record(f)
+	}
 	return nil
 }
 
@@ -85,7 +95,7 @@ func measureFetch(ctx context.Context, r *Run) error {
 	}
 	defer func() { _ = s.Stop() }()
 	repo := s.Repository("large", map[string]string{stage.IndexLabel: "0"})
-	if err := repo.Commit(ctx, large(largeObjects, "")); err != nil {
+	if err := repo.Commit(ctx, large(largeObjects, noise, "")); err != nil {
 		return err
 	}
 	if err := repo.Follow(ctx); err != nil {

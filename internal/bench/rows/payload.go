@@ -39,20 +39,41 @@ func noise(seed string, n int) string {
 	return base64.StdEncoding.EncodeToString(raw)[:n]
 }
 
-// large are the files of a bundle of 5 MB: many ConfigMaps. A change is in one
-// line of one of them.
-func large(objects int, change string) map[string]string {
-	files := map[string]string{"fleet.yaml": "defaultNamespace: default\n"}
-	for i := range objects {
-		name := fmt.Sprintf("part-%04d", i)
-		value := noise(name, largeBundle/objects)
-		if i == objects/2 {
-			value += change
+// text is like what people write: words and numbers, four times as long as
+// when it is compressed.
+func text(seed string, n int) string {
+	words := strings.Fields(`the image of a container and its resources limits requests memory cpu ports name value
+		env from secret key ref config map volume mounts path read only host probe http get initial delay seconds
+		period timeout labels app component part version managed by annotations prometheus scrape port strategy
+		rolling update max surge unavailable replicas selector match template spec metadata namespace service account`)
+	sum := fnv.New64a()
+	_, _ = sum.Write([]byte(seed))                  // it never fails
+	source := rand.New(rand.NewPCG(sum.Sum64(), 1)) //nolint:gosec // nothing secret
+	var out strings.Builder
+	for out.Len() < n {
+		out.WriteString(words[source.IntN(len(words))])
+		out.WriteByte(' ')
+		if source.IntN(8) == 0 {
+			fmt.Fprintf(&out, "%d ", source.IntN(1000))
 		}
-		files["parts/"+name+".yaml"] = strings.ReplaceAll(stage.ConfigMap(name, value), "\"", "")
 	}
-	return files
+	return out.String()[:n]
 }
 
 // largeBundle is the size of a large bundle.
 const largeBundle = 5_000_000
+
+// large are the files of a bundle of 5 MB: many ConfigMaps, filled by fill. A
+// change is in one line of one of them.
+func large(objects int, fill func(seed string, n int) string, change string) map[string]string {
+	files := map[string]string{"fleet.yaml": "defaultNamespace: default\n"}
+	for i := range objects {
+		name := fmt.Sprintf("part-%04d", i)
+		value := fill(name, largeBundle/objects)
+		if i == objects/2 {
+			value += change
+		}
+		files["parts/"+name+".yaml"] = stage.ConfigMap(name, value)
+	}
+	return files
+}
