@@ -367,11 +367,16 @@ func all(apireq.Request) bool { return true }
 // apply makes an object as a person with kubectl would.
 func (w *world) apply(text string) {
 	w.t.Helper()
+	if err := server.client.Create(w.ctx, w.parsed(text), client.FieldOwner("kubectl-client-side-apply")); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) parsed(text string) *unstructured.Unstructured {
+	w.t.Helper()
 	obj := &unstructured.Unstructured{}
 	if err := yaml.Unmarshal([]byte(text), obj); err != nil {
 		w.t.Fatal(err)
 	}
-	if err := server.client.Create(w.ctx, obj, client.FieldOwner("kubectl-client-side-apply")); err != nil {
-		w.t.Fatal(err)
-	}
+	return obj
 }

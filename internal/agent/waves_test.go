@@ -100,7 +100,7 @@ func TestAtomic(t *testing.T) {
 		},
 		"an object that is refused": {
 			worse: func(shop string) []string {
-				return []string{configMap(shop, "a", "2"), configMap(shop, "new", "1"), strings.Replace(deployment(shop, "web"), "app: x}}", "app: y}}", 1)}
+				return []string{configMap(shop, "a", "2"), configMap(shop, "new", "1"), strings.Replace(deployment(shop, "web"), "app: x}}", "app: z}}", 1)}
 			},
 			why: "Deployment NS/web: ",
 		},

@@ -51,14 +51,29 @@ func (c *Client) DryRun(ctx context.Context, desired *unstructured.Unstructured,
 		metav1.ApplyOptions{FieldManager: manager, Force: true, DryRun: []string{metav1.DryRunAll}})
 }
 
-// patch sends a forced server-side apply.
-func (c *Client) patch(ctx context.Context, ref Ref, manager string, body []byte) (*metav1.PartialObjectMetadata, error) {
+// patch sends a forced server-side apply, or only tries it.
+func (c *Client) patch(ctx context.Context, ref Ref, manager string, body []byte, try ...string) (*metav1.PartialObjectMetadata, error) {
 	at, err := c.metadata(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
 	force := true
-	return at.Patch(ctx, ref.Name, types.ApplyPatchType, body, metav1.PatchOptions{FieldManager: manager, Force: &force})
+	return at.Patch(ctx, ref.Name, types.ApplyPatchType, body, metav1.PatchOptions{FieldManager: manager, Force: &force, DryRun: try})
+}
+
+// acceptsNew tells whether the cluster would take an object if it were a new
+// one, of another name.
+func (c *Client) acceptsNew(ctx context.Context, obj *unstructured.Unstructured) bool {
+	kind, err := c.Kinds.Lookup(ctx, obj.GroupVersionKind())
+	if err != nil {
+		return false
+	}
+	obj = obj.DeepCopy()
+	obj.SetGenerateName(obj.GetName() + "-")
+	obj.SetName("")
+	_, err = c.Objects.Resource(kind.Resource).Namespace(obj.GetNamespace()).
+		Create(ctx, obj, metav1.CreateOptions{FieldManager: agentManager, DryRun: []string{metav1.DryRunAll}})
+	return err == nil
 }
 
 // edit sends a merge or JSON patch.

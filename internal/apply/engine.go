@@ -47,6 +47,9 @@ func (e *Engine) Apply(ctx context.Context, p *Plan, upTo int) (*Result, error) 
 	if err := run.definitions(ctx, first); err != nil {
 		return run.finish(ctx, false), err
 	}
+	if run.halted {
+		return run.finish(ctx, false), nil
+	}
 	if err := run.createNamespaces(ctx); err != nil {
 		return run.finish(ctx, false), err
 	}
@@ -67,6 +70,8 @@ type run struct {
 	known    map[Ref]Entry
 	outcomes []*outcome
 	result   Result
+	// halted is true once an object was refused.
+	halted bool
 }
 
 // outcome is what became of one item; without an entry the bundle does not
@@ -189,8 +194,18 @@ func (r *run) createNamespace(ctx context.Context, name string) error {
 }
 
 // stage applies items[from:to], kind after kind, several of a kind at a time.
+// Once an object is refused, no more is written, and the rest is only tried, so
+// that all refusals are known at once.
 func (r *run) stage(ctx context.Context, from, to int) error {
+	if all := r.writes(from, to); r.rehearses(all) && r.rehearse(ctx, all) {
+		r.halted = true
+		return ctx.Err()
+	}
 	for from < to {
+		if r.halted {
+			r.rehearse(ctx, r.writes(from, to))
+			return ctx.Err()
+		}
 		end := from + 1
 		for end < to && r.plan.items[end].obj.GroupVersionKind() == r.plan.items[from].obj.GroupVersionKind() {
 			end++
@@ -225,6 +240,7 @@ func (r *run) record(i int, out outcome) {
 	r.outcomes[i] = &out
 	if out.err != nil {
 		r.result.Failures = append(r.result.Failures, Failure{Ref: ref, Err: out.err})
+		r.halted = r.halted || IsRefused(out.err)
 		return
 	}
 	r.result.Changes = append(r.result.Changes, Change{Ref: ref, Action: out.action})

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/flotilla-sh/flotilla/internal/fault"
@@ -23,6 +24,10 @@ const (
 	ReasonTwice = "DuplicateObject"
 	// ReasonRejected: the API server or an admission webhook refused it.
 	ReasonRejected = "Rejected"
+	// ReasonForbidden: the account's rights, a policy or a quota do not allow it.
+	ReasonForbidden = "Forbidden"
+	// ReasonImmutable: the object cannot be changed in place.
+	ReasonImmutable = "Immutable"
 	// ReasonTerminating: the live object is being deleted.
 	ReasonTerminating = "Terminating"
 	// ReasonUndecided: it left the bundle, and another one may want it.
@@ -36,6 +41,10 @@ const (
 	// kindRetry whether a kind has appeared.
 	ownedRetry = 30 * time.Second
 	kindRetry  = 30 * time.Second
+	// forbiddenRetry is when to look again whether what was forbidden is
+	// allowed, and namespaceRetry whether a namespace is gone.
+	forbiddenRetry = time.Minute
+	namespaceRetry = 5 * time.Second
 	// terminatingRetry is when to look again whether an object is gone.
 	terminatingRetry = 2 * time.Second
 	// undecidedRetry is when to look again whether another bundle wants what
@@ -59,22 +68,55 @@ func isObjectError(err error) bool {
 	return fault.KindOf(err) != fault.Transient
 }
 
-// rejected gives a server's refusal its kind. What the server answers about an
-// object with secret values may quote them, so only the fields are named.
+// rejected gives a server's refusal its kind. Rights, policies and quotas are
+// changed on the cluster and not in Git, so that what they refuse is tried
+// again; a webhook that cannot be reached is an error of the server.
 func rejected(it item, err error) error {
 	status, ok := errors.AsType[*apierrors.StatusError](err)
 	if !ok {
 		return err
 	}
-	refusal := IsRefusal(err)
-	if it.secret {
-		err = fmt.Errorf("the API server refused the %s%s%s; its words may quote secret values and are not repeated",
-			it.ref.Kind, reasonText(err), causeFields(status))
+	said := words(it, err, status)
+	switch {
+	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		return fault.Wait(namespaceRetry, ReasonTerminating, fmt.Errorf("the namespace %s is being deleted; it is applied again once that is gone", it.ref.Namespace))
+	case apierrors.IsForbidden(err):
+		return fault.Wait(forbiddenRetry, ReasonForbidden, said)
+	case IsRefusal(err):
+		return stall(ReasonRejected, said)
 	}
-	if !refusal {
+	return said
+}
+
+// words are what the server said. About an object with secret values it may
+// quote them, so that only the fields are named.
+func words(it item, err error, status *apierrors.StatusError) error {
+	if !it.secret {
 		return err
 	}
-	return stall(ReasonRejected, err)
+	return fmt.Errorf("the API server refused the %s%s%s; its words may quote secret values and are not repeated",
+		it.ref.Kind, reasonText(err), causeFields(status))
+}
+
+// immutable says of an object that was refused as a change, and would be
+// accepted as a new one, what to do.
+func immutable(it item, err error) error {
+	status, _ := errors.AsType[*apierrors.StatusError](err)
+	advice := "set helm.force to have it deleted and made anew, or give it another name"
+	if Holds(it.ref) {
+		advice = "it is never deleted to be made anew, for what is in it would go too: give it another name, or put back what it had"
+	}
+	return stall(ReasonImmutable, fmt.Errorf("it cannot be changed in place: %w; %s", words(it, err, status), advice))
+}
+
+// IsRefused tells whether an object was refused by its cluster, rather than not
+// tried, or taken by another.
+func IsRefused(err error) bool {
+	switch fault.ReasonOf(err, "") {
+	case ReasonRejected, ReasonForbidden, ReasonImmutable:
+		return true
+	}
+	return false
 }
 
 func reasonText(err error) string {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	ssaerrors "github.com/fluxcd/pkg/ssa/errors"
 	ssautil "github.com/fluxcd/pkg/ssa/utils"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -37,11 +36,17 @@ type guard struct {
 	found bool
 }
 
+// unchanged tells whether an object is known to be as wanted.
+func (r *run) unchanged(it item) bool {
+	known := r.intended(it)
+	return known.UID != "" && known.Digest == it.digest && !r.plan.deployment.live(it.ref).Changed && !r.plan.deployment.Options.Reapply
+}
+
 // apply brings one object to what is wanted.
 func (r *run) apply(ctx context.Context, it item) outcome {
 	known := r.intended(it)
 	live := r.plan.deployment.live(it.ref)
-	if known.UID != "" && known.Digest == it.digest && !live.Changed && !r.plan.deployment.Options.Reapply {
+	if r.unchanged(it) {
 		return outcome{entry: &known, action: Unchanged}
 	}
 	if live.ScaleCeded {
@@ -93,7 +98,7 @@ func (r *run) write(ctx context.Context, it item, g guard) (head *metav1.Partial
 	return nil, g, fmt.Errorf("it changed hands %d times while it was applied; trying again later", attempts)
 }
 
-func (r *run) send(ctx context.Context, it item, g guard) (*metav1.PartialObjectMetadata, error) {
+func (r *run) send(ctx context.Context, it item, g guard, try ...string) (*metav1.PartialObjectMetadata, error) {
 	obj := &unstructured.Unstructured{Object: withMetadata(it.obj.Object)}
 	if g.uid == "" {
 		obj.SetResourceVersion(mustNotExist)
@@ -104,7 +109,7 @@ func (r *run) send(ctx context.Context, it item, g guard) (*metav1.PartialObject
 	if err != nil {
 		return nil, stall(ReasonRejected, err)
 	}
-	head, err := r.engine.client.patch(ctx, it.ref, r.plan.deployment.Owner.Manager, body)
+	head, err := r.engine.client.patch(ctx, it.ref, r.plan.deployment.Owner.Manager, body, try...)
 	return head, noKind(err)
 }
 
@@ -187,10 +192,10 @@ func (r *run) helped(ctx context.Context, it item, g guard, err error) (guard, e
 		_, lookup := r.engine.client.Kinds.Lookup(ctx, it.ref.GVK())
 		return g, noKind(lookup)
 	}
-	if g.uid != "" && r.plan.deployment.Options.Recreate && ssaerrors.IsImmutableError(err) && !Holds(it.ref) {
-		return guard{}, r.replace(ctx, it, g)
+	if refusal := r.refusal(ctx, it, g, err); refusal != nil {
+		return g, refusal
 	}
-	return g, rejected(it, err)
+	return guard{}, r.replace(ctx, it, g)
 }
 
 // replace deletes an object that cannot be changed in place, and waits until

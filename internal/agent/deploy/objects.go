@@ -50,6 +50,26 @@ func (r *release) objects(ctx context.Context) (bool, error) {
 	return true, r.settled(ctx, last)
 }
 
+// rehearse tries all that an upgrade writes before its first hook runs or its
+// first wave is applied, and tells whether all of it is acceptable. Where there
+// is only one step, that step tries by itself what it writes.
+func (r *release) rehearse(ctx context.Context) (bool, error) {
+	now := r.record.Release
+	steps := len(r.plan.Waves()) > 1 || r.plan.HasHooks(now.Hooks(state.Before))
+	if now.Event != state.Upgrade || now.Phase != state.Before || now.Rehearsed || !steps {
+		return true, nil
+	}
+	failures, err := r.engine.Rehearse(ctx, r.plan)
+	if err != nil {
+		return false, err
+	}
+	if len(failures) == 0 {
+		return true, r.store(ctx, func(now *state.Release) { now.Rehearsed = true })
+	}
+	r.update(r.record.Name, func(j *job) { j.trouble = j.trouble.failed(r.record.DeploymentID, failures, nil, r.clock.Now()) })
+	return false, r.refused(ctx, failures)
+}
+
 // settled stores that a wave is ready.
 func (r *release) settled(ctx context.Context, last bool) error {
 	next := *r.record
@@ -143,7 +163,7 @@ func (r *release) refused(ctx context.Context, failures []apply.Failure) error {
 	}
 	given := timeout(r.record.Options)
 	late := given > 0 && r.clock.Since(r.record.Release.Since) > given
-	if !late && !slices.ContainsFunc(failures, func(f apply.Failure) bool { return fault.KindOf(f.Err) == fault.Stalled }) {
+	if !late && !slices.ContainsFunc(failures, func(f apply.Failure) bool { return fault.KindOf(f.Err) == fault.Stalled || apply.IsRefused(f.Err) }) {
 		return nil
 	}
 	return r.giveUp(ctx, failureText(failures))

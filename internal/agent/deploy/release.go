@@ -104,6 +104,9 @@ func (r *release) proceed(ctx context.Context) error {
 func (r *release) phase(ctx context.Context) (bool, error) {
 	switch current := r.record.Release; current.Phase {
 	case state.Before, state.After:
+		if tried, err := r.rehearse(ctx); !tried || err != nil {
+			return false, err
+		}
 		if !r.plan.HasHooks(current.Hooks(current.Phase)) {
 			r.turn(r.record)
 			return true, nil

@@ -75,6 +75,8 @@ type Release struct {
 	Done []apply.Ref `json:"done,omitempty"`
 	// Reapply is true where unchanged objects are applied too.
 	Reapply bool `json:"reapply,omitempty"`
+	// Rehearsed is true once all of it was tried.
+	Rehearsed bool `json:"rehearsed,omitempty"`
 	// Wave counts the waves of objects that are applied and ready.
 	Wave int `json:"wave,omitempty"`
 	// Failed is why it was given up.
