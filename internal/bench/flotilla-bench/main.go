@@ -116,7 +116,8 @@ func run(ctx context.Context, f flags) error {
 	for _, row := range chosen {
 		measured, err := measure(ctx, row, options, f)
 		if ctx.Err() != nil {
-			return errors.New("interrupted: what had been started is stopped and removed")
+			interrupted := errors.New("interrupted: what had been started is stopped and removed")
+			return errors.Join(show(file, f.requests), interrupted)
 		}
 		failed = append(failed, err)
 		file.Rows = append(file.Rows, measured)
