@@ -44,7 +44,7 @@ const (
 type Fault struct {
 	Kind Kind
 	// For is how long events are held or a watch is silent, and after how long
-	// to come back after 429.
+	// to come back after 429; zero does not say when.
 	For time.Duration
 	// After is the number of reads of a watch that pass before it happens.
 	After int

@@ -279,7 +279,9 @@ func answer(r *http.Request, q apireq.Request, f Fault) *http.Response {
 		code, reason = http.StatusGone, "Expired"
 	case TooMany:
 		code, reason = http.StatusTooManyRequests, "TooManyRequests"
-		header.Set("Retry-After", strconv.Itoa(max(1, int(f.For.Seconds()))))
+		if f.For > 0 {
+			header.Set("Retry-After", strconv.Itoa(max(1, int(f.For.Seconds()))))
+		}
 	}
 	body := fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"the fault proxy answers %d","reason":%q,"details":{"group":%q,"kind":%q,"name":%q},"code":%d}`,
 		code, reason, q.Group, q.Resource, q.Name, code)

@@ -204,10 +204,15 @@ func (w *world) faults(on bool) {
 
 // unlocked keeps faults away from which client-go recovers by waiting inside of
 // the call, where callers hold locks during the call: virtual time does not
-// pass while somebody waits for a lock.
+// pass while somebody waits for a lock. Reflectors and status writers hold none.
 func unlocked(q faultproxy.Request, f faultproxy.Fault) faultproxy.Fault {
-	waits := f.Kind == faultproxy.TooMany || f.Kind == faultproxy.Lose
-	if waits && !q.Writes() && q.Verb != apireq.Watch && !q.Cached() {
+	if q.Verb == apireq.Watch || q.Cached() || q.Subresource == "status" {
+		return f
+	}
+	switch {
+	case f.Kind == faultproxy.TooMany:
+		f.For = 0
+	case f.Kind == faultproxy.Lose && !q.Writes():
 		f.Kind = faultproxy.Internal
 	}
 	return f
