@@ -53,7 +53,8 @@ func exit(err error) {
 type flags struct {
 	kubeconfig, hubKubeconfig string
 	namespace                 string
-	heartbeat, settle         time.Duration
+	identity                  string
+	heartbeat, settle, poll   time.Duration
 	metricsAddress            string
 	renderDeadline            time.Duration
 	renderMemory              int64
@@ -74,6 +75,8 @@ func command() *cobra.Command {
 	cmd.Flags().StringVar(&f.hubKubeconfig, "hub-kubeconfig", "", "kubeconfig of the hub; the namespace of its context is the cluster's")
 	cmd.Flags().StringVar(&f.namespace, "namespace", systemNamespace, "namespace on the agent's own cluster where it keeps its state")
 	cmd.Flags().DurationVar(&f.heartbeat, "heartbeat", time.Minute, "time between two heartbeats to the hub")
+	cmd.Flags().DurationVar(&f.poll, "poll-interval", 0, "time between two looks at the hub, for links that must be idle in between; 0 keeps a watch open")
+	cmd.Flags().StringVar(&f.identity, "identity", "", "name of this agent among those of its cluster, of which one acts; empty means the name of the host")
 	cmd.Flags().DurationVar(&f.settle, "settle", 3*time.Second, "how long what leaves a bundle stays at least, so that another bundle can take it over")
 	cmd.Flags().DurationVar(&f.renderDeadline, "render-deadline", time.Minute, "how long one render of what only this cluster can render may take")
 	cmd.Flags().Int64Var(&f.renderMemory, "render-memory", 384<<20, "how many bytes such a render may use")
@@ -121,6 +124,9 @@ func options(f flags) (agent.Options, error) {
 	if f.heartbeat < time.Second {
 		return agent.Options{}, fmt.Errorf("--heartbeat %s: must be at least 1s", f.heartbeat)
 	}
+	if f.poll != 0 && f.poll < time.Second {
+		return agent.Options{}, fmt.Errorf("--poll-interval %s: must be at least 1s, or 0 for a watch", f.poll)
+	}
 	if f.settle < 0 {
 		return agent.Options{}, fmt.Errorf("--settle %s: must not be negative", f.settle)
 	}
@@ -132,13 +138,17 @@ func options(f flags) (agent.Options, error) {
 	if err != nil {
 		return agent.Options{}, err
 	}
-	host, err := os.Hostname()
+	identity, err := os.Hostname()
+	if f.identity != "" {
+		identity, err = f.identity, nil
+	}
 	if err != nil {
-		return agent.Options{}, fmt.Errorf("read the name of this host: %w", err)
+		return agent.Options{}, fmt.Errorf("read the name of this host: %w; or set --identity", err)
 	}
 	return agent.Options{
 		Spoke: spoke, Hub: hub, HubNamespace: namespace, Namespace: f.namespace,
-		Identity: host, Heartbeat: f.heartbeat, Settle: f.settle, Clock: clock.RealClock{},
+		Identity: identity, Process: process(), Former: former(identity),
+		Heartbeat: f.heartbeat, Poll: f.poll, Settle: f.settle, Clock: clock.RealClock{},
 	}, nil
 }
 

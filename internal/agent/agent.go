@@ -13,8 +13,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
+	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	typedeventsv1 "k8s.io/client-go/kubernetes/typed/events/v1"
 	"k8s.io/client-go/metadata"
@@ -26,6 +28,7 @@ import (
 	"github.com/flotilla-sh/flotilla/internal/agent/events"
 	"github.com/flotilla-sh/flotilla/internal/agent/heartbeat"
 	"github.com/flotilla-sh/flotilla/internal/agent/hub"
+	"github.com/flotilla-sh/flotilla/internal/agent/lease"
 	"github.com/flotilla-sh/flotilla/internal/agent/render"
 	"github.com/flotilla-sh/flotilla/internal/agent/report"
 	"github.com/flotilla-sh/flotilla/internal/agent/state"
@@ -47,8 +50,14 @@ type Options struct {
 	HubNamespace string
 	// Namespace is where the agent keeps its state on its own cluster.
 	Namespace string
-	// Identity names this agent among those that may run for its cluster.
-	Identity string
+	// Identity names this agent among those that may run for its cluster, and
+	// Process this life of it.
+	Identity, Process string
+	// Former tells whether a holder of the cluster's Lease is an earlier life
+	// of this agent that has certainly ended; nil knows of none.
+	Former func(holder string) bool
+	// Poll is the time between two looks at the hub; 0 watches instead.
+	Poll time.Duration
 	// Settle is how long what leaves a bundle stays, in case that another one
 	// takes it over.
 	Settle time.Duration
@@ -61,9 +70,40 @@ type Options struct {
 	Clock    clock.Clock
 }
 
-// Run works until ctx ends. It starts without the hub where it must; its own
-// cluster it waits for.
+// Run works until ctx ends, while no other agent acts for the cluster. It starts
+// without the hub where it must; its own cluster it waits for.
 func Run(ctx context.Context, o Options) error {
+	holder, err := holderOf(o)
+	if err != nil {
+		return err
+	}
+	o.Spoke = holder.Fence(o.Spoke)
+	return holder.Hold(ctx, func(ctx context.Context) error { return act(ctx, o) })
+}
+
+// holderOf returns what decides which of several agents acts.
+func holderOf(o Options) (*lease.Holder, error) {
+	config := protobuf(unlimited(o.Spoke))
+	leases, err := coordinationv1.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the cluster: %w", err)
+	}
+	core, err := typedcorev1.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the cluster: %w", err)
+	}
+	identity := o.Identity
+	if o.Process != "" {
+		identity += "/" + o.Process
+	}
+	return lease.New(lease.Options{
+		Leases: leases.Leases(o.Namespace), Identity: identity, Former: o.Former, Clock: o.Clock,
+		Prepare: func(ctx context.Context) error { return ensureNamespace(ctx, core.Namespaces(), o.Namespace) },
+	}), nil
+}
+
+// act is the work of the agent that has the Lease.
+func act(ctx context.Context, o Options) error {
 	a, err := build(o)
 	if err != nil {
 		return err
@@ -86,10 +126,19 @@ func Run(ctx context.Context, o Options) error {
 	group.Go(func() { a.report.Run(ctx) })
 	group.Go(func() { a.drift.Run(ctx, a.deploy) })
 	group.Go(func() { a.deploy.Run(ctx) })
-	group.Go(func() { a.hub.Watch(ctx, a.deploy) })
+	group.Go(func() { a.listen(ctx) })
 	group.Go(func() { a.watcher.Run(ctx) })
 	group.Wait()
 	return nil
+}
+
+// listen takes in what the hub says.
+func (a *agent) listen(ctx context.Context) {
+	if a.options.Poll > 0 {
+		a.hub.Poll(ctx, a.deploy, a.options.Poll, a.options.Clock)
+		return
+	}
+	a.hub.Watch(ctx, a.deploy)
 }
 
 // agent is the parts of an agent.
@@ -193,17 +242,24 @@ func (a *agent) load(ctx context.Context) ([]*state.Record, error) {
 		select {
 		case <-ctx.Done():
 			return nil, fmt.Errorf("stopped before the stored state could be read: %w", err)
-		case <-a.options.Clock.After(pause):
+		case <-a.options.Clock.After(wait.Jitter(pause, 0.5)):
 			pause = min(2*pause, startRetryTo)
 		}
 	}
 }
 
 func (a *agent) loadOnce(ctx context.Context) ([]*state.Record, error) {
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: a.options.Namespace}}
-	_, err := a.namespaces.Create(ctx, namespace, metav1.CreateOptions{})
-	if err != nil && !apierrors.IsAlreadyExists(err) {
-		return nil, fmt.Errorf("create namespace %s: %w", a.options.Namespace, err)
+	if err := ensureNamespace(ctx, a.namespaces, a.options.Namespace); err != nil {
+		return nil, err
 	}
 	return a.store.Load(ctx)
+}
+
+func ensureNamespace(ctx context.Context, namespaces typedcorev1.NamespaceInterface, name string) error {
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	_, err := namespaces.Create(ctx, namespace, metav1.CreateOptions{})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("create namespace %s: %w", name, err)
+	}
+	return nil
 }

@@ -155,6 +155,8 @@ type world struct {
 	ended chan struct{}
 	// settle is how long the agent waits before objects leave a bundle.
 	settle time.Duration
+	// poll is the time between two looks at the hub; 0 watches.
+	poll time.Duration
 }
 
 var worlds atomic.Int32
@@ -204,7 +206,7 @@ func (w *world) start() *world {
 		done <- agent.Run(ctx, agent.Options{
 			Spoke: spoke, Hub: hub,
 			HubNamespace: w.namespace, Namespace: w.state, Identity: "test",
-			Heartbeat: time.Minute, Settle: w.settle, Renderer: render.New(), Clock: clock.RealClock{},
+			Heartbeat: time.Minute, Settle: w.settle, Poll: w.poll, Renderer: render.New(), Clock: clock.RealClock{},
 		})
 	}()
 	var once sync.Once

@@ -1,0 +1,52 @@
+package hub
+
+import (
+	"context"
+	"time"
+
+	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/clock"
+
+	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
+)
+
+// pollRetry is when a look that failed is repeated, and longer every time, as
+// long as that is sooner than the next one.
+const pollRetry = 5 * time.Second
+
+// Poll keeps in informed of the deployments of the cluster until ctx ends, by
+// one list per interval: between two of them nothing is open.
+func (c *Client) Poll(ctx context.Context, in Inbox, every time.Duration, clock clock.Clock) {
+	retry := pollRetry
+	for {
+		pause := wait.Jitter(every*9/10, 0.2)
+		if err := c.poll(ctx, in); err != nil && ctx.Err() == nil {
+			logr.FromContextOrDiscard(ctx).Info("could not look at the hub", "error", err.Error())
+			pause = min(pause, wait.Jitter(retry, 1))
+			retry *= 2
+		} else {
+			retry = pollRetry
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-clock.After(pause):
+		}
+	}
+}
+
+func (c *Client) poll(ctx context.Context, in Inbox) error {
+	list := &fleet.BundleDeploymentList{}
+	if err := c.deployments().VersionedParams(&metav1.ListOptions{ResourceVersion: "0"}, c.codec).Do(ctx).Into(list); err != nil {
+		return err
+	}
+	names := make(map[string]bool, len(list.Items))
+	for i := range list.Items {
+		names[list.Items[i].Name] = true
+		in.Received(&list.Items[i])
+	}
+	in.Listed(names)
+	return nil
+}
