@@ -304,14 +304,14 @@ func (w *world) until(bundle string, check func(*fleet.BundleDeployment) error) 
 
 func (w *world) eventually(check func() error) {
 	w.t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(2 * time.Minute)
 	for {
 		err := check()
 		if err == nil {
 			return
 		}
 		if time.Now().After(deadline) {
-			w.t.Fatalf("not within 20s: %v", err)
+			w.t.Fatalf("not within two minutes: %v", err)
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
