@@ -64,12 +64,12 @@ func TestGitServerThatIsDownTakesNothingOff(t *testing.T) {
 	w.hasValue(t, "down", "down", "2", all...)
 }
 
-func TestServiceAccountHolds(t *testing.T) {
+func TestMissingServiceAccountHolds(t *testing.T) {
 	w := shared
 	r := w.repository(t, "account")
 	commit := r.commit(app("account", "1"))
 	repo := w.declare(t, "account", r, func(g *fleet.GitRepo) { g.Spec.ServiceAccount = "deployer" })
-	w.says(t, repo, "held", `serviceAccount "deployer"`)
+	w.says(t, repo, "deployer does not exist on this cluster")
 	w.hasNothing(t, "account")
 	w.edit(t, repo, func(g *fleet.GitRepo) { g.Spec.ServiceAccount = "" })
 	w.rolledOut(t, repo, commit)

@@ -23,6 +23,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
+	"github.com/flotilla-sh/flotilla/internal/agent/accounts"
 	"github.com/flotilla-sh/flotilla/internal/agent/deploy"
 	"github.com/flotilla-sh/flotilla/internal/agent/drift"
 	"github.com/flotilla-sh/flotilla/internal/agent/events"
@@ -148,6 +149,7 @@ type agent struct {
 	hub        *hub.Client
 	namespaces typedcorev1.NamespaceInterface
 	store      *state.Store
+	accounts   *accounts.Accounts
 	deploy     *deploy.Controller
 	drift      *drift.Controller
 	watcher    *observe.Watcher
@@ -169,7 +171,8 @@ func build(o Options) (*agent, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect to the cluster: %w", err)
 	}
-	client, err := clientFor(spoke, found, o.Clock)
+	kinds := apply.NewKinds(found, o.Clock)
+	client, err := clientFor(spoke, kinds)
 	if err != nil {
 		return nil, err
 	}
@@ -178,11 +181,15 @@ func build(o Options) (*agent, error) {
 		return nil, fmt.Errorf("connect to the cluster: %w", err)
 	}
 	a := &agent{options: o, events: events.New(told, o.Namespace), hub: hubClient, namespaces: core.Namespaces(), store: state.NewStore(core.Secrets(o.Namespace))}
+	a.accounts = &accounts.Accounts{
+		Namespace: o.Namespace, Found: core.ServiceAccounts(o.Namespace), Own: apply.NewEngine(client), Clock: o.Clock,
+		Spoke: spoke, Connect: func(as *rest.Config) (*apply.Client, error) { return clientFor(as, kinds) },
+	}
 	a.assemble(client, found)
 	return a, nil
 }
 
-func clientFor(spoke *rest.Config, found *discovery.DiscoveryClient, c clock.Clock) (*apply.Client, error) {
+func clientFor(spoke *rest.Config, kinds *apply.Kinds) (*apply.Client, error) {
 	objects, err := dynamic.NewForConfig(spoke)
 	if err != nil {
 		return nil, fmt.Errorf("connect to the cluster: %w", err)
@@ -191,7 +198,7 @@ func clientFor(spoke *rest.Config, found *discovery.DiscoveryClient, c clock.Clo
 	if err != nil {
 		return nil, fmt.Errorf("connect to the cluster: %w", err)
 	}
-	return &apply.Client{Kinds: apply.NewKinds(found, c), Objects: objects, Metadata: meta}, nil
+	return &apply.Client{Kinds: kinds, Objects: objects, Metadata: meta}, nil
 }
 
 // assemble connects the parts.
@@ -203,7 +210,7 @@ func (a *agent) assemble(client *apply.Client, found *discovery.DiscoveryClient)
 	a.watcher = observe.NewWatcher(client, tracker)
 	watching := &watching{tracker: tracker, watcher: a.watcher, drift: a.drift}
 	a.deploy = deploy.New(deploy.Options{
-		Hub: a.hub, Store: a.store, Engine: apply.NewEngine(client), Observer: watching, Clock: o.Clock,
+		Hub: a.hub, Store: a.store, Engine: a.accounts.Own, Accounts: a.accounts, Observer: watching, Clock: o.Clock,
 		KindsChanged: func() { a.report.Wake() }, Namespace: o.Namespace, Settle: o.Settle,
 		Renderer: &render.Renderer{Engine: o.Renderer, Version: found}, Teller: a.events,
 	})

@@ -139,7 +139,7 @@ func TestHolds(t *testing.T) {
 	}{
 		"paused":     {func(bd *fleet.BundleDeployment) { bd.Spec.Paused = true }, fleet.WaitApplied, "paused"},
 		"values":     {func(bd *fleet.BundleDeployment) { bd.Spec.WaitingForValues = true }, fleet.WaitApplied, "values"},
-		"account":    {func(bd *fleet.BundleDeployment) { bd.Spec.Options.ServiceAccount = "dev" }, fleet.ErrApplied, `serviceAccount "dev"`},
+		"account":    {func(bd *fleet.BundleDeployment) { bd.Spec.Options.ServiceAccount = "dev" }, fleet.WaitApplied, "/dev does not exist on this cluster: create it"},
 		"dependency": {func(bd *fleet.BundleDeployment) { bd.Spec.DependsOn = []fleet.BundleRef{{Name: "db"}} }, fleet.WaitApplied, "dependent bundle(s) are not ready: db (not on this cluster)"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -150,7 +150,9 @@ func (r *run) createNamespaces(ctx context.Context) error {
 		return nil
 	}
 	for _, namespace := range r.newNamespaces() {
-		if err := r.createNamespace(ctx, namespace); err != nil {
+		// An account that may not make namespaces may still use those that
+		// there are.
+		if err := r.createNamespace(ctx, namespace); err != nil && !apierrors.IsForbidden(err) {
 			return err
 		}
 	}

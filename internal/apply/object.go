@@ -185,7 +185,11 @@ func (r *run) helped(ctx context.Context, it item, g guard, err error) (guard, e
 		if !r.plan.deployment.Options.CreateNamespace {
 			return g, fault.Wait(kindRetry, ReasonNoNamespace, fmt.Errorf("the namespace %s does not exist and createNamespace is false: create it", name))
 		}
-		return g, r.createNamespace(ctx, name)
+		err := r.createNamespace(ctx, name)
+		if apierrors.IsForbidden(err) {
+			err = fault.Wait(forbiddenRetry, ReasonForbidden, err)
+		}
+		return g, err
 	}
 	if kindGone(err) {
 		r.engine.client.Kinds.Forget(it.ref.GVK())

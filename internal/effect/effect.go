@@ -5,7 +5,6 @@
 package effect
 
 import (
-	"fmt"
 	"sort"
 	"strings"
 
@@ -76,9 +75,6 @@ func ofOptions(o *fleet.BundleDeploymentOptions) []string {
 // Holds says why a deployment with these options must not be made yet, or "".
 func Holds(o *fleet.BundleDeploymentOptions) string {
 	var why []string
-	if o.ServiceAccount != "" {
-		why = append(why, fmt.Sprintf("serviceAccount %q restricts what the agent may do, and acting as an account is not built yet", o.ServiceAccount))
-	}
 	if o.AllowedTargetNamespaceSelector != nil {
 		why = append(why, "allowedTargetNamespaceSelector restricts the namespaces, and is not enforced yet")
 	}

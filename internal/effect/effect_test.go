@@ -120,13 +120,13 @@ func TestHolds(t *testing.T) {
 		"hub renders":        {options: fleet.BundleDeploymentOptions{Render: fleet.RenderHub}},
 		"auto":               {options: fleet.BundleDeploymentOptions{Render: fleet.RenderAuto}},
 		"chart in the files": {options: helm(fleet.HelmOptions{Chart: "./chart", Version: "1", ReleaseName: "x"})},
-		"service account":    {fleet.BundleDeploymentOptions{ServiceAccount: "limited"}, []string{`serviceAccount "limited"`}},
+		"service account":    {options: fleet.BundleDeploymentOptions{ServiceAccount: "limited"}},
 		"namespace selector": {fleet.BundleDeploymentOptions{AllowedTargetNamespaceSelector: &metav1.LabelSelector{}}, []string{"allowedTargetNamespaceSelector"}},
 		"helm repository":    {helm(fleet.HelmOptions{Repo: "https://charts.example", Chart: "x"}), []string{"helm.repo"}},
 		"chart by URL":       {helm(fleet.HelmOptions{Chart: "https://charts.example/x.tgz"}), []string{"chart URLs"}},
 		"chart from OCI":     {helm(fleet.HelmOptions{Chart: "oci://registry.example/x"}), []string{"chart URLs"}},
-		"two reasons": {fleet.BundleDeploymentOptions{ServiceAccount: "limited", AllowedTargetNamespaceSelector: &metav1.LabelSelector{}},
-			[]string{"serviceAccount", "; ", "allowedTargetNamespaceSelector"}},
+		"two reasons": {fleet.BundleDeploymentOptions{Helm: &fleet.HelmOptions{Repo: "https://charts.example"}, AllowedTargetNamespaceSelector: &metav1.LabelSelector{}},
+			[]string{"helm.repo", "; ", "allowedTargetNamespaceSelector"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := effect.Holds(&tt.options)

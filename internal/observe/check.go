@@ -32,9 +32,17 @@ type Checker struct {
 // NewChecker returns a checker that reads through c.
 func NewChecker(c *apply.Client) *Checker { return &Checker{client: c} }
 
+// as is the client by which everything is read for a deployment.
+func (c *Checker) as(w Wanted) *apply.Client {
+	if w.As != nil {
+		return w.As
+	}
+	return c.client
+}
+
 // Health reads an object for its state only.
 func (c *Checker) Health(ctx context.Context, ref apply.Ref, w Wanted) (Finding, error) {
-	live, err := c.client.Get(ctx, ref)
+	live, err := c.as(w).Get(ctx, ref)
 	if apierrors.IsNotFound(err) || apply.IsNoKind(err) {
 		return missing(ref, w.Rules), nil
 	}
@@ -48,7 +56,7 @@ func (c *Checker) Health(ctx context.Context, ref apply.Ref, w Wanted) (Finding,
 // make of it. The baseline is what was applied last.
 func (c *Checker) Drift(ctx context.Context, desired *unstructured.Unstructured, baseline apply.Entry, w Wanted) (Finding, error) {
 	ref := apply.RefOf(desired)
-	live, err := c.client.Get(ctx, ref)
+	live, err := c.as(w).Get(ctx, ref)
 	if apierrors.IsNotFound(err) || apply.IsNoKind(err) {
 		return missing(ref, w.Rules), nil
 	}
@@ -64,7 +72,7 @@ func (c *Checker) Drift(ctx context.Context, desired *unstructured.Unstructured,
 	if live.GetDeletionTimestamp() != nil {
 		return finding, nil
 	}
-	wanted, err := c.client.DryRun(ctx, desired, w.Owner.Manager)
+	wanted, err := c.as(w).DryRun(ctx, desired, w.Owner.Manager)
 	if apply.IsRefusal(err) {
 		// A webhook that knows no dry run, or an object that cannot be changed
 		// back in place: only that something is ours no more can be told.
@@ -134,6 +142,8 @@ func drift(wanted, live *unstructured.Unstructured, of Wanted) (*fleet.ModifiedS
 // Wanted is what a deployment should have on the cluster.
 type Wanted struct {
 	Owner apply.Owner
+	// As reads as the bundle's account; nil reads as the agent.
+	As    *apply.Client
 	Rules Rules
 	// Secret is true where no value of the objects may be shown.
 	Secret bool

@@ -149,7 +149,9 @@ func TestRememberedInputRendersNothing(t *testing.T) {
 
 func TestErringClustersAreHeldAndNamed(t *testing.T) {
 	onHub := func(in *pipeline.Input) { in.Bundle.Spec.Render = fleet.RenderHub }
-	account := func(in *pipeline.Input) { in.Bundle.Spec.ServiceAccount = "limited" }
+	limited := func(in *pipeline.Input) {
+		in.Bundle.Spec.AllowedTargetNamespaceSelector = &metav1.LabelSelector{}
+	}
 	for name, tt := range map[string]struct {
 		bad    pipeline.Cluster
 		needs  string
@@ -164,7 +166,7 @@ func TestErringClustersAreHeldAndNamed(t *testing.T) {
 		"not reported yet":  {cluster("bad", "", "x"), "", nil, true, fault.Waiting, pipeline.ReasonNotReported, "agent has not told"},
 		"template fails":    {pipeline.Cluster{Cluster: target.Cluster{Namespace: "fleet-default", Name: "bad", DeploymentNamespace: "ns-bad"}, Capabilities: render.Capabilities{KubeVersion: "v1.36.1"}}, "", nil, true, fault.Stalled, "ValuesTemplateFailed", `the cluster has no label "text"`},
 		"needs the cluster": {cluster("bad", "v1.36.1", "x"), "lookup of Secret x", onHub, false, fault.Stalled, pipeline.ReasonNeedsCluster, "lookup of Secret x"},
-		"held":              {cluster("bad", "v1.36.1", "x"), "", account, false, fault.Stalled, pipeline.ReasonHeld, `serviceAccount "limited"`},
+		"held":              {cluster("bad", "v1.36.1", "x"), "", limited, false, fault.Stalled, pipeline.ReasonHeld, "allowedTargetNamespaceSelector"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := input(tt.bad, cluster("good", "v1.36.1", "x"))

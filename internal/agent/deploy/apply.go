@@ -34,8 +34,12 @@ func (c *Controller) correct(ctx context.Context, j job) error {
 // well, the record is changed by then.
 func (c *Controller) run(ctx context.Context, next *state.Record, plan *apply.Plan, wave int, then func(*state.Record)) ([]apply.Failure, error) {
 	name, owner := next.Name, next.Owner()
+	engine, err := c.as(ctx, next.Options)
+	if err != nil {
+		return nil, err
+	}
 	c.observer.Begin(owner)
-	result, failed := c.engine.Apply(ctx, plan, wave)
+	result, failed := engine.Apply(ctx, plan, wave)
 	c.metrics.applied(failed == nil && len(result.Failures) == 0)
 	done := *next
 	done.Inventory = result.Inventory

@@ -54,11 +54,25 @@ type Observer interface {
 	Findings(label string) map[apply.Ref]observe.Finding
 }
 
+// Accounts makes engines that act as service accounts of the cluster.
+type Accounts interface {
+	As(ctx context.Context, account string) (*apply.Engine, error)
+}
+
+// as returns the engine by which everything is done for a deployment.
+func (c *Controller) as(ctx context.Context, o fleet.BundleDeploymentOptions) (*apply.Engine, error) {
+	if c.accounts == nil {
+		return c.engine, nil
+	}
+	return c.accounts.As(ctx, o.ServiceAccount)
+}
+
 // Controller works on all deployments of a cluster.
 type Controller struct {
 	hub      Hub
 	store    *state.Store
 	engine   *apply.Engine
+	accounts Accounts
 	renderer *render.Renderer
 	observer Observer
 	teller   Teller
@@ -82,6 +96,9 @@ type Options struct {
 	Hub    Hub
 	Store  *state.Store
 	Engine *apply.Engine
+	// Accounts makes engines that act as the accounts of bundles; nil knows
+	// none, and all is done as the agent itself.
+	Accounts Accounts
 	// Renderer renders what the hub leaves to the cluster.
 	Renderer *render.Renderer
 	Observer Observer
@@ -100,7 +117,7 @@ type Options struct {
 // New returns a controller that knows no deployment yet.
 func New(o Options) *Controller {
 	return &Controller{
-		hub: o.Hub, store: o.Store, engine: o.Engine, renderer: o.Renderer, observer: o.Observer, clock: o.Clock, changed: o.KindsChanged,
+		hub: o.Hub, store: o.Store, engine: o.Engine, accounts: o.Accounts, renderer: o.Renderer, observer: o.Observer, clock: o.Clock, changed: o.KindsChanged,
 		namespace: o.Namespace, settle: o.Settle, teller: o.Teller, metrics: newMetrics(),
 		queue: workqueue.NewTypedDelayingQueue[string](),
 		jobs:  map[string]*job{}, labels: map[string]string{},

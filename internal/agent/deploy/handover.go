@@ -65,13 +65,18 @@ type handing struct {
 
 // handOver gives up those objects that leave a deployment and that another one
 // wants, and wakes those that have asked for them.
-func (c *Controller) handOver(ctx context.Context, name string, owner apply.Owner, leaving []apply.Ref) (handing, error) {
+func (c *Controller) handOver(ctx context.Context, r *state.Record, leaving []apply.Ref) (handing, error) {
 	if len(leaving) == 0 {
 		return handing{}, nil
 	}
+	name, owner := r.Name, r.Owner()
+	engine, err := c.as(ctx, r.Options)
+	if err != nil {
+		return handing{}, err
+	}
 	others, undecided := c.claimants(ctx, name)
 	wanted := claimed(leaving, others)
-	free, err := c.engine.HandOver(ctx, owner, wanted)
+	free, err := engine.HandOver(ctx, owner, wanted)
 	if len(free) > 0 {
 		logr.FromContextOrDiscard(ctx).Info("handed over to other bundles", "deployment", name, "objects", len(free))
 		c.wakeAskers(free)

@@ -250,8 +250,6 @@ func (j *job) drifted() bool {
 // deployment is never passed over.
 func refusal(spec *fleet.BundleDeploymentSpec) string {
 	switch {
-	case spec.Options.ServiceAccount != "":
-		return "serviceAccount " + strconv.Quote(spec.Options.ServiceAccount) + " is set, and this agent cannot act as another account yet: nothing is deployed with more rights than asked for"
 	case spec.Options.AllowedTargetNamespaceSelector != nil:
 		return "allowedTargetNamespaceSelector is set, and this agent cannot check it yet: nothing is deployed"
 	case spec.OCIContents, spec.HelmChartOptions != nil:

@@ -87,7 +87,7 @@ func (r *release) settled(ctx context.Context, last bool) error {
 // letGo hands what leaves the deployment to those who want it, before it would
 // be pruned.
 func (r *release) letGo(ctx context.Context) error {
-	handed, err := r.handOver(ctx, r.record.Name, r.record.Owner(), refsOf(r.plan.Leaving()))
+	handed, err := r.handOver(ctx, r.record, refsOf(r.plan.Leaving()))
 	if err != nil {
 		return err
 	}

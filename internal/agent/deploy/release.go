@@ -20,7 +20,9 @@ const hookTimeout = 5 * time.Minute
 // release is a release under way.
 type release struct {
 	*Controller
-	plan *apply.Plan
+	// engine acts as the deployment's account.
+	engine *apply.Engine
+	plan   *apply.Plan
 	// record is what is stored next.
 	record *state.Record
 	// found counts what was found until the release was looked at.
@@ -57,7 +59,11 @@ func (c *Controller) deploy(ctx context.Context, j job) error {
 		return err
 	}
 	kept := *next
-	r := &release{Controller: c, plan: plan, record: &kept, found: j.found}
+	engine, err := c.as(ctx, kept.Options)
+	if err != nil {
+		return err
+	}
+	r := &release{Controller: c, engine: engine, plan: plan, record: &kept, found: j.found}
 	return r.proceed(ctx)
 }
 

@@ -26,14 +26,18 @@ func (c *Controller) remove(ctx context.Context, j job) error {
 		next.Options = j.desired.Spec.Options
 	}
 	c.observer.Begin(next.Owner())
-	handed, err := c.handOver(ctx, j.name, next.Owner(), refsOf(next.Inventory))
+	handed, err := c.handOver(ctx, &next, refsOf(next.Inventory))
 	if err != nil {
 		return err
 	}
 	next.Inventory = next.Inventory.Without(handed.free)
 	d := c.deployment(&next, nil, false)
 	d.Undecided = handed.undecided
-	result, err := c.engine.Remove(ctx, d)
+	engine, err := c.as(ctx, next.Options)
+	if err != nil {
+		return c.heldUp(j.name, err)
+	}
+	result, err := engine.Remove(ctx, d)
 	if err != nil {
 		return err
 	}
@@ -135,7 +139,11 @@ func (c *Controller) removeHooks(ctx context.Context, name string, next *state.R
 	for _, ref := range next.Hooks {
 		d.Previous = append(d.Previous, apply.Entry{Ref: ref})
 	}
-	result, err := c.engine.Remove(ctx, d)
+	engine, err := c.as(ctx, next.Options)
+	if err != nil {
+		return false, c.heldUp(name, err)
+	}
+	result, err := engine.Remove(ctx, d)
 	if err != nil {
 		return false, err
 	}

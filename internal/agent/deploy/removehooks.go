@@ -40,7 +40,11 @@ func (c *Controller) removalHooks(ctx context.Context, j job, phase state.Phase)
 	if err != nil {
 		return false, err
 	}
-	r := &release{Controller: c, plan: plan, record: &next, found: j.found}
+	engine, err := c.as(ctx, next.Options)
+	if err != nil {
+		return false, err
+	}
+	r := &release{Controller: c, engine: engine, plan: plan, record: &next, found: j.found}
 	return r.removalHooks(ctx)
 }
 

@@ -45,7 +45,11 @@ func (c *Controller) renderHere(ctx context.Context, j job, source content.Ref, 
 	if err != nil {
 		return err
 	}
-	result, err := c.renderer.Render(ctx, c.engine.Client(), request, values)
+	engine, err := c.as(ctx, next.Options)
+	if err != nil {
+		return err
+	}
+	result, err := c.renderer.Render(ctx, engine.Client(), request, values)
 	if err != nil {
 		return err
 	}
@@ -75,7 +79,11 @@ func (c *Controller) values(ctx context.Context, o fleet.BundleDeploymentOptions
 	if o.Helm == nil || len(o.Helm.ValuesFrom) == 0 {
 		return render.Values{}, nil
 	}
-	return render.ReadValues(ctx, c.engine.Client(), o.Helm.ValuesFrom, cmp.Or(o.TargetNamespace, o.DefaultNamespace, "default"))
+	engine, err := c.as(ctx, o)
+	if err != nil {
+		return render.Values{}, err
+	}
+	return render.ReadValues(ctx, engine.Client(), o.Helm.ValuesFrom, cmp.Or(o.TargetNamespace, o.DefaultNamespace, "default"))
 }
 
 // checkValues looks whether the values of a deployment have changed since it

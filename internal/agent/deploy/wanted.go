@@ -23,11 +23,15 @@ func (c *Controller) Wanted(ctx context.Context, label string) (observe.Wanted, 
 	if j.record == nil {
 		return observe.Wanted{}, fmt.Errorf("no deployment on this cluster has the label %s", label)
 	}
+	engine, err := c.as(ctx, j.record.Options)
+	if err != nil {
+		return observe.Wanted{}, err
+	}
 	// What is compared is what was applied, not what the hub wants by now.
 	j.desired = nil
 	plan := sync.OnceValues(func() (*apply.Plan, error) { return c.plan(ctx, j) })
 	return observe.Wanted{
-		Owner: j.record.Owner(),
+		Owner: j.record.Owner(), As: engine.Client(),
 		Rules: rulesOf(j.record.Options), Secret: j.record.Secret(),
 		Object: func(ref apply.Ref) (*unstructured.Unstructured, bool, error) {
 			p, err := plan()
