@@ -111,6 +111,11 @@ func (c *Controller) deploy(ctx context.Context, bundle *fleet.Bundle) error {
 	if err != nil {
 		return err
 	}
+	// Roll-ups count what the caches have: the generation is observed once they
+	// have all of it, or what ran before would be called Ready.
+	if err := c.wrote.settle(ctx, c.Client, client.ObjectKeyFromObject(bundle)); err != nil {
+		return err
+	}
 	bundle.Status.ObservedGeneration = bundle.Generation
 	bundle.Status.ResourcesSHA256Sum = facts.sourceDigest
 	if warnings, rendered := pipeline.Warnings(outcomes); rendered {

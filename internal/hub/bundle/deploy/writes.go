@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-sh/flotilla/internal/deployment"
@@ -14,6 +15,8 @@ import (
 )
 
 const (
+	// cacheLook is how often it is looked whether the cache has a write.
+	cacheLook = 10 * time.Millisecond
 	// cacheSoon is when to look again whether the cache has caught up.
 	cacheSoon = 50 * time.Millisecond
 	// cachePatience is how long it is waited for: what was written last may be
@@ -84,6 +87,21 @@ func (w *writes) ahead(ctx context.Context, cache client.Reader, bundle types.Na
 		delete(w.last, bundle)
 	}
 	return false
+}
+
+// settle waits until the cache has what was written last for a bundle, or that
+// is gone again.
+func (w *writes) settle(ctx context.Context, cache client.Reader, bundle types.NamespacedName) error {
+	err := wait.PollUntilContextTimeout(ctx, cacheLook, cachePatience, true, func(ctx context.Context) (bool, error) {
+		w.mu.Lock()
+		last, ok := w.last[bundle]
+		w.mu.Unlock()
+		return !ok || has(ctx, cache, last), nil
+	})
+	if ctx.Err() == nil && wait.Interrupted(err) {
+		return nil
+	}
+	return err
 }
 
 func has(ctx context.Context, cache client.Reader, last write) bool {
