@@ -47,6 +47,7 @@ func exit(err error) {
 
 // flags are the command line.
 type flags struct {
+	registrySecret                                         string
 	kubeconfig, namespace, cacheDir, metrics, pprof, level string
 	renderDeadline                                         time.Duration
 	renderMemory                                           int64
@@ -62,6 +63,7 @@ func parse(args []string) (flags, error) {
 	set.StringVar(&f.metrics, "metrics-bind-address", ":8080", "address of the Prometheus metrics; 0 turns them off")
 	set.StringVar(&f.pprof, "pprof-bind-address", "", "address of profiles of this program, such as localhost:6060; none where empty")
 	set.StringVar(&f.level, "log-level", "info", "debug, info or error")
+	set.StringVar(&f.registrySecret, "content-registry-secret", "", "Secret in --namespace with an OCI registry for the content of bundles that name none (default: content stays on the API server)")
 	set.DurationVar(&f.renderDeadline, "render-deadline", time.Minute, "how long one render may take before it is ended")
 	set.Int64Var(&f.renderMemory, "render-memory", 1<<30, "how many bytes one render may use")
 	set.IntVar(&f.renderers, "renderers", 0, "how many renders may run at once (default: one for each CPU)")
@@ -103,7 +105,8 @@ func run(ctx context.Context, args []string) error {
 	defer pool.Close()
 	return hub.Run(ctx, hub.Options{
 		Config: config, Namespace: f.namespace, CacheDir: f.cacheDir, Identity: identity,
-		Renderer: pool, MaxRenders: f.maxRenders, MetricsAddress: f.metrics, PprofAddress: f.pprof,
+		RegistrySecret: f.registrySecret,
+		Renderer:       pool, MaxRenders: f.maxRenders, MetricsAddress: f.metrics, PprofAddress: f.pprof,
 	})
 }
 

@@ -34,6 +34,7 @@ import (
 	"github.com/flotilla-sh/flotilla/internal/agent"
 	"github.com/flotilla-sh/flotilla/internal/apireq"
 	"github.com/flotilla-sh/flotilla/internal/content"
+	"github.com/flotilla-sh/flotilla/internal/content/registry"
 	"github.com/flotilla-sh/flotilla/internal/digest"
 	"github.com/flotilla-sh/flotilla/internal/faultproxy"
 	"github.com/flotilla-sh/flotilla/internal/lab"
@@ -147,10 +148,12 @@ type world struct {
 	namespace string
 	state     string
 	store     *content.Store
-	spoke     *faultproxy.Proxy
-	hub       *faultproxy.Proxy
-	ctx       context.Context
-	stop      func()
+	// registry has the content instead, where it is set.
+	registry *registry.Registry
+	spoke    *faultproxy.Proxy
+	hub      *faultproxy.Proxy
+	ctx      context.Context
+	stop     func()
 	// ended is closed when the agent that was started last has ended.
 	ended chan struct{}
 	// settle is how long the agent waits before objects leave a bundle.
@@ -270,14 +273,20 @@ func (w *world) content(bd *fleet.BundleDeployment, objects []string) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	if err := w.store.Put(w.ctx, enc, w.namespace); err != nil {
+	bd.Spec.Content = &fleet.ContentRef{Digest: enc.Root.Digest, Name: enc.Root.Name}
+	if w.registry == nil {
+		err = w.store.Put(w.ctx, enc, w.namespace)
+	} else if err = w.store.PutSecrets(w.ctx, enc, w.namespace); err == nil {
+		err = w.registry.Put(w.ctx, enc)
+		bd.Spec.OCIContents, bd.Spec.Content.Registry = true, registrySecret
+	}
+	if err != nil {
 		w.t.Fatal(err)
 	}
 	options, err := digest.OfJSON(bd.Spec.Options)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	bd.Spec.Content = &fleet.ContentRef{Digest: enc.Root.Digest, Name: enc.Root.Name}
 	bd.Spec.DeploymentID = "s-" + enc.Root.Digest[:61] + ":" + options
 }
 

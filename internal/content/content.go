@@ -74,6 +74,11 @@ type Encoded struct {
 	Chunks []Blob
 }
 
+// Open returns the chunks that are not secret.
+func (e Encoded) Open() []Blob {
+	return slices.DeleteFunc(slices.Clone(e.Chunks), func(b Blob) bool { return b.Secret })
+}
+
 // payload is the wire format of roots and chunks.
 type payload struct {
 	Version int               `json:"v"`

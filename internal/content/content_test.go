@@ -28,22 +28,18 @@ func (s shelf) Get(_ context.Context, ref Ref) (Parcel, error) {
 
 // put stores everything open in one parcel.
 func (s shelf) put(enc Encoded) shelf {
-	return s.putWith(enc, open(enc))
+	return s.putWith(enc, enc.Open())
 }
 
 // putWith stores a root, some of its chunks and where the others are.
 func (s shelf) putWith(enc Encoded, chunks []Blob, others ...string) shelf {
-	s[enc.Root.Name] = Parcel{Data: enc.Root.Data, Pack: pack(chunks), Others: others}
+	s[enc.Root.Name] = Parcel{Data: enc.Root.Data, Pack: Pack(chunks), Others: others}
 	for _, c := range enc.Chunks {
 		if c.Secret {
 			s[c.Name] = Parcel{Data: c.Data}
 		}
 	}
 	return s
-}
-
-func open(enc Encoded) []Blob {
-	return slices.DeleteFunc(slices.Clone(enc.Chunks), func(b Blob) bool { return b.Secret })
 }
 
 var key = Key("0123456789abcdef0123456789abcdef")
@@ -180,7 +176,7 @@ func TestOnlyWhatIsLackingIsFetched(t *testing.T) {
 
 // newIn returns the chunks of enc that last has not.
 func newIn(enc, last Encoded) []Blob {
-	return slices.DeleteFunc(open(enc), func(b Blob) bool {
+	return slices.DeleteFunc(enc.Open(), func(b Blob) bool {
 		return slices.ContainsFunc(last.Chunks, func(l Blob) bool { return l.Digest == b.Digest })
 	})
 }
@@ -215,7 +211,7 @@ func TestNamesNeedTheKey(t *testing.T) {
 
 func TestDamageIsSeen(t *testing.T) {
 	enc, other := encode(t, append(many(100), object("Secret", "s", "x"))), encode(t, many(50))
-	chunks := open(enc)
+	chunks := enc.Open()
 	flip := func(b []byte) []byte {
 		b = slices.Clone(b)
 		b[len(b)/2] ^= 0xff
@@ -229,9 +225,9 @@ func TestDamageIsSeen(t *testing.T) {
 		"swapped root":    {func(_ shelf, p *Parcel) { p.Data = other.Root.Data }, "is not what was asked for"},
 		"damaged root":    {func(_ shelf, p *Parcel) { p.Data = flip(p.Data) }, "is damaged"},
 		"no root":         {func(_ shelf, p *Parcel) { p.Data = nil }, "is damaged"},
-		"swapped chunks":  {func(_ shelf, p *Parcel) { p.Pack = pack(open(other)) }, "no parcel of " + enc.Root.Name + " has it"},
+		"swapped chunks":  {func(_ shelf, p *Parcel) { p.Pack = Pack(other.Open()) }, "no parcel of " + enc.Root.Name + " has it"},
 		"damaged chunk":   {func(_ shelf, p *Parcel) { p.Pack = flip(p.Pack) }, "no parcel of"},
-		"missing chunk":   {func(_ shelf, p *Parcel) { p.Pack = pack(chunks[1:]) }, "no parcel of"},
+		"missing chunk":   {func(_ shelf, p *Parcel) { p.Pack = Pack(chunks[1:]) }, "no parcel of"},
 		"torn parcel":     {func(_ shelf, p *Parcel) { p.Pack = p.Pack[:len(p.Pack)/2] }, "torn"},
 		"no parcel":       {func(_ shelf, p *Parcel) { p.Pack, p.Others = nil, []string{"gone"} }, "no gone"},
 		"damaged secret":  {func(s shelf, _ *Parcel) { s[secret] = Parcel{Data: flip(s[secret].Data)} }, "is damaged"},
@@ -300,7 +296,7 @@ func FuzzDecode(f *testing.F) {
 }
 
 func FuzzUnpack(f *testing.F) {
-	f.Add(pack(encodeMany(3).Chunks))
+	f.Add(Pack(encodeMany(3).Chunks))
 	f.Fuzz(func(_ *testing.T, data []byte) {
 		_, _ = unpack(data)
 	})

@@ -64,20 +64,38 @@ func NewStore(c client.Client) *Store {
 // Put stores everything of enc that is not there yet, chunks before the root.
 // Secret payloads go to namespace.
 func (s *Store) Put(ctx context.Context, enc Encoded, namespace string) error {
-	var open []Blob
+	if err := s.putSecrets(ctx, enc, namespace); err != nil {
+		return err
+	}
+	if open := enc.Open(); len(open) > 0 {
+		return s.putParcels(ctx, enc.Root, open)
+	}
+	return s.putBlob(ctx, enc.Root, namespace)
+}
+
+// AwayName names what stands here for a root that is stored in a registry: it
+// leads a sweep to the root's secret chunks.
+func AwayName(root string) string { return root + "-away" }
+
+// PutSecrets stores only the secret chunks of enc, which are never stored
+// anywhere else.
+func (s *Store) PutSecrets(ctx context.Context, enc Encoded, namespace string) error {
+	if err := s.putSecrets(ctx, enc, namespace); err != nil || len(enc.Open()) == len(enc.Chunks) {
+		return err
+	}
+	return s.putBlob(ctx, Blob{Ref: Ref{Name: AwayName(enc.Root.Name)}, Chunks: enc.Root.Chunks}, namespace)
+}
+
+func (s *Store) putSecrets(ctx context.Context, enc Encoded, namespace string) error {
 	for _, b := range enc.Chunks {
 		if !b.Secret {
-			open = append(open, b)
 			continue
 		}
 		if err := s.putBlob(ctx, b, namespace); err != nil {
 			return err
 		}
 	}
-	if len(open) > 0 {
-		return s.putParcels(ctx, enc.Root, open)
-	}
-	return s.putBlob(ctx, enc.Root, namespace)
+	return nil
 }
 
 func (s *Store) putBlob(ctx context.Context, b Blob, namespace string) error {

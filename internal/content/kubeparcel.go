@@ -29,6 +29,15 @@ func (s *Store) putParcels(ctx context.Context, root Blob, chunks []Blob) error 
 	if _, ok := s.known.Load(key); ok {
 		return nil
 	}
+	_, err, _ := s.flights.Do(key, func() (any, error) { return nil, s.placeRoot(ctx, root, chunks) })
+	return err
+}
+
+func (s *Store) placeRoot(ctx context.Context, root Blob, chunks []Blob) error {
+	key := knownKey(root.Ref, "")
+	if _, ok := s.known.Load(key); ok {
+		return nil // another flight has just landed
+	}
 	if err := s.loadPlaces(ctx); err != nil {
 		return err
 	}
@@ -97,7 +106,7 @@ func (s *Store) putBlobWith(ctx context.Context, b Blob, chunks newPlace, others
 	if chunks.place != nil {
 		obj.Labels[ManagedLabel] = packed
 		obj.Annotations[holdsAnnotation] = strings.Join(chunks.chunks, ",")
-		obj.BinaryData[packKey] = pack(chunks.blobs)
+		obj.BinaryData[packKey] = Pack(chunks.blobs)
 	}
 	return s.client.Create(ctx, obj)
 }

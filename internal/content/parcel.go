@@ -18,15 +18,15 @@ type Parcel struct {
 	// Data is the payload that the parcel is named after, compressed. A parcel
 	// of chunks alone has none.
 	Data []byte
-	// Pack holds chunks; see pack.
+	// Pack holds chunks; see Pack.
 	Pack []byte
 	// Others name the parcels with the chunks that this one lacks, those that
 	// were stored first first.
 	Others []string
 }
 
-// pack puts compressed chunks behind each other, each after its length.
-func pack(chunks []Blob) []byte {
+// Pack puts compressed chunks behind each other, each after its length.
+func Pack(chunks []Blob) []byte {
 	if len(chunks) == 0 {
 		return nil
 	}

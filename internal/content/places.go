@@ -29,7 +29,8 @@ type places struct {
 // short is enough of a digest to find a chunk by.
 func short(digest string) string { return digest[:min(16, len(digest))] }
 
-func shorts(chunks []Blob) []string {
+// Shorts returns the short digests of chunks, as Deal asks for them.
+func Shorts(chunks []Blob) []string {
 	out := make([]string, len(chunks))
 	for i, c := range chunks {
 		out[i] = short(c.Digest)
@@ -109,29 +110,22 @@ func (p *places) claim(root string, chunks []Blob) claim {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var c claim
-	missing, held := []Blob{}, 0
-	for _, chunk := range chunks {
-		at := p.at[short(chunk.Digest)]
-		switch {
-		case at == nil:
-			missing = append(missing, chunk)
-		case !slices.Contains(c.others, at):
-			c.others = append(c.others, at)
-			held += len(at.chunks)
+	others, groups := Deal(chunks, func(chunk string) (string, int) {
+		if at := p.at[chunk]; at != nil {
+			return at.name, len(at.chunks)
 		}
-	}
-	if len(c.others) > maxOthers || held+len(missing) > 2*len(chunks)+8 {
-		// Who has none of it yet would read many parcels, or much else.
-		c.others, missing = nil, chunks
+		return "", 0
+	})
+	for _, name := range others {
+		c.others = append(c.others, p.byName[name])
 	}
 	slices.SortFunc(c.others, func(a, b *place) int { return a.seq - b.seq })
-	groups := parcels(missing)
 	for i, group := range groups {
 		name := root
 		if i < len(groups)-1 {
 			name = parcelName(root, group)
 		}
-		here := newPlace{p.put(name, shorts(group), make(chan struct{})), group}
+		here := newPlace{p.put(name, Shorts(group), make(chan struct{})), group}
 		if name == root {
 			c.own = here
 		} else {
@@ -155,6 +149,28 @@ func (p *places) settle(c claim, err error) {
 		}
 		close(here.done)
 	}
+}
+
+// Deal decides which chunks of a root are to be stored, in which groups, and
+// which others count on what is stored. at tells for a chunk where it is and
+// how many chunks are there.
+func Deal(chunks []Blob, at func(chunk string) (where string, holds int)) (others []string, groups [][]Blob) {
+	missing, held := []Blob{}, 0
+	for _, chunk := range chunks {
+		where, holds := at(short(chunk.Digest))
+		switch {
+		case where == "":
+			missing = append(missing, chunk)
+		case !slices.Contains(others, where):
+			others = append(others, where)
+			held += holds
+		}
+	}
+	if len(others) > maxOthers || held+len(missing) > 2*len(chunks)+8 {
+		// Who has none of it yet would read many parcels, or much else.
+		return nil, parcels(chunks)
+	}
+	return others, parcels(missing)
 }
 
 // parcelName names a parcel of chunks alone. It is as hard to guess as the

@@ -42,7 +42,7 @@ func TestClaims(t *testing.T) {
 		"in order":            {func(p *places) { stored(p, "b", blobs(0, 5, 10)); stored(p, "a", blobs(0, 9, 10)) }, blobs(3, 10, 10), []string{"b", "a"}, 0, 1},
 		"little of a big one": {func(p *places) { stored(p, "a", blobs(0, 100, 10)) }, blobs(90, 110, 10), nil, 0, 20},
 		"lost":                {func(p *places) { stored(p, "a", blobs(0, 5, 10)); p.lost("a") }, blobs(0, 5, 10), nil, 0, 5},
-		"read at the start":   {func(p *places) { p.add("a", shorts(blobs(0, 5, 10))) }, blobs(0, 6, 10), []string{"a"}, 0, 1},
+		"read at the start":   {func(p *places) { p.add("a", Shorts(blobs(0, 5, 10))) }, blobs(0, 6, 10), []string{"a"}, 0, 1},
 		"not stored":          {func(p *places) { p.settle(p.claim("a", blobs(0, 5, 10)), errors.New("no")) }, blobs(0, 5, 10), nil, 0, 5},
 		"about to be stored":  {func(p *places) { p.claim("a", blobs(0, 5, 10)) }, blobs(0, 5, 10), []string{"a"}, 0, 0},
 		"too many parcels": {func(p *places) {

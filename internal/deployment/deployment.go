@@ -179,7 +179,7 @@ func fill(d *fleet.BundleDeployment, in Input, want Desired) {
 	}
 	d.Spec.DeploymentID, d.Spec.Options = id, options
 	d.Spec.CorrectDrift = options.CorrectDrift
-	d.Spec.Content = &want.Content
+	d.Spec.Content, d.Spec.OCIContents = &want.Content, want.Content.Registry != ""
 	d.Spec.RenderInput, d.Spec.RenderAsked = want.RenderInput, want.RenderAsked
 }
 

@@ -19,7 +19,6 @@ func OfGitRepo(spec *fleet.GitRepoSpec) []string {
 		"spec.helmSecretNameForPaths": spec.HelmSecretNameForPaths != "",
 		"spec.helmRepoURLRegex":       spec.HelmRepoURLRegex != "",
 		"spec.webhookSecret":          spec.WebhookSecret != "",
-		"spec.ociRegistrySecret":      spec.OCIRegistrySecret != "",
 		"spec.imageScanInterval":      spec.ImageSyncInterval != nil,
 		"spec.imageScanCommit":        spec.ImageScanCommit != nil,
 		"spec.deleteNamespace":        spec.DeleteNamespace,

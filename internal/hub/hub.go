@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -37,6 +38,7 @@ import (
 	"github.com/flotilla-sh/flotilla/internal/hub/guard"
 	"github.com/flotilla-sh/flotilla/internal/hub/lean"
 	"github.com/flotilla-sh/flotilla/internal/hub/noeffect"
+	"github.com/flotilla-sh/flotilla/internal/hub/registries"
 	"github.com/flotilla-sh/flotilla/internal/hub/summary"
 	"github.com/flotilla-sh/flotilla/internal/names"
 	"github.com/flotilla-sh/flotilla/internal/pipeline"
@@ -66,6 +68,9 @@ type Options struct {
 	Renderer render.Renderer
 	// MaxRenders is how many different renders of one bundle are made here.
 	MaxRenders int
+	// RegistrySecret is the name of a Secret in Namespace with the registry for
+	// the content of bundles that name none; empty keeps it on the API server.
+	RegistrySecret string
 	// MetricsAddress serves Prometheus metrics; "0" turns them off.
 	MetricsAddress string
 	// PprofAddress serves profiles of the hub itself; empty turns them off.
@@ -131,7 +136,9 @@ func newManager(ctx context.Context, o Options, scheme *runtime.Scheme) (manager
 		Cache: cache.Options{
 			DefaultTransform: dropUnread,
 			ByObject: map[client.Object]cache.ByObject{
-				&corev1.ConfigMap{}:       managed,
+				&corev1.ConfigMap{}: managed,
+				// Metadata alone, to see when a registry for content changes.
+				&corev1.Secret{}:          {Field: fields.OneTermEqualSelector("type", fleet.OCIStorageType)},
 				&coordinationv1.Lease{}:   managed,
 				&fleet.BundleDeployment{}: {},
 			},
@@ -183,10 +190,15 @@ func wire(ctx context.Context, mgr manager.Manager, w wiring) error {
 	if err != nil {
 		return err
 	}
+	standard := client.ObjectKey{}
+	if name := w.options.RegistrySecret; name != "" {
+		standard = client.ObjectKey{Namespace: w.options.Namespace, Name: name}
+	}
 	var (
 		c      = mgr.GetClient()
 		now    = clock.RealClock{}
 		store  = content.NewStore(w.live)
+		where  = registries.New(w.live, w.key, standard, now)
 		stages = &pipeline.Stages{Renderer: render.NewMemo(w.options.Renderer, renderRoom), Key: w.key, MaxRenders: w.options.MaxRenders}
 		events = mgr.GetEventRecorder("flotilla-hub")
 	)
@@ -194,13 +206,13 @@ func wire(ctx context.Context, mgr manager.Manager, w wiring) error {
 		mgr.Add(manager.RunnableFunc(w.guard.Run)),
 		(&poll.Controller{Client: c, Live: w.live, Events: events, Clock: now}).Setup(ctx, mgr),
 		(&pack.Controller{Client: c, Live: w.live, Git: clones, Store: store, Key: w.key, Events: events, Clock: now}).Setup(mgr),
-		(&deploy.Controller{Client: c, Live: w.live, Stages: stages, Store: store,
+		(&deploy.Controller{Client: c, Live: w.live, Stages: stages, Store: store, Registries: where,
 			Capabilities: capabilities.NewReader(c), Events: events, Clock: now}).Setup(ctx, mgr),
 		(&register.Controller{Client: c, Live: w.live, Store: store, Hub: names.Hub(w.key), Clock: now}).Setup(mgr),
 		(&lease.Controller{Contact: w.guard, Client: c, Events: events, Clock: now}).Setup(mgr),
 		(&summary.Controller{Client: c, Clock: now}).Setup(mgr),
 		noeffect.Setup(mgr, now),
-		mgr.Add(&gc.Collector{Client: c, Live: w.live, Store: store, Clock: now}),
+		mgr.Add(&gc.Collector{Client: c, Live: w.live, Store: store, Registries: where, Clock: now}),
 	}
 	for _, err := range setups {
 		if err != nil {

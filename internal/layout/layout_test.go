@@ -66,6 +66,7 @@ var doors = map[string][]string{
 	"helm.sh/helm/v3":          {"internal/render/helm", "internal/lab", "internal/bench"},
 	"sigs.k8s.io/kustomize":    {"internal/render/kustomize", "internal/render/raw"},
 	"github.com/fluxcd":        {"internal/apply", "internal/observe"},
+	"oras.land/oras-go":        {"internal/content/registry"},
 }
 
 type pkg struct {

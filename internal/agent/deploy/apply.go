@@ -136,7 +136,7 @@ func (c *Controller) fetch(ctx context.Context, j job, next *state.Record) ([]*u
 	if err != nil {
 		return nil, err
 	}
-	manifest, took, err := content.FetchObjects(ctx, c.hub.Content(), c.store, root)
+	manifest, took, err := content.FetchObjects(ctx, c.origin(next.Registry), c.store, root)
 	c.count(j.name, root, took)
 	if err != nil {
 		return nil, err
@@ -159,6 +159,7 @@ func (c *Controller) root(ctx context.Context, j job, next *state.Record) (conte
 	switch {
 	case j.desired != nil && j.desired.Spec.Content != nil:
 		ref := j.desired.Spec.Content
+		next.Registry = ref.Registry
 		root := content.Ref{Digest: ref.Digest, Name: ref.Name}
 		if !ref.Source {
 			next.Rendered = nil

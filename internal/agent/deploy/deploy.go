@@ -38,6 +38,7 @@ type Hub interface {
 	// Identity tells the hub from others; empty where it has not said.
 	Identity(ctx context.Context) (string, error)
 	Content() content.Getter
+	Registry(ctx context.Context, name string) (map[string][]byte, error)
 }
 
 // Observer watches what was applied.
@@ -84,6 +85,8 @@ type Controller struct {
 	// namespace is the agent's own.
 	namespace string
 	settle    time.Duration
+
+	registries registries
 
 	mu     sync.Mutex
 	listed bool

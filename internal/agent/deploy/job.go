@@ -252,8 +252,8 @@ func refusal(spec *fleet.BundleDeploymentSpec) string {
 	switch {
 	case spec.Options.AllowedTargetNamespaceSelector != nil:
 		return "allowedTargetNamespaceSelector is set, and this agent cannot check it yet: nothing is deployed"
-	case spec.OCIContents, spec.HelmChartOptions != nil:
-		return "the content is in a registry or chart repository that this agent cannot read yet"
+	case spec.HelmChartOptions != nil:
+		return "the chart is in a repository that this agent cannot read yet"
 	case spec.Content == nil && spec.Removal == nil && spec.DeploymentID != "":
 		return "the deployment names no content: it was not written by a Flotilla hub"
 	}

@@ -40,7 +40,7 @@ func (c *Controller) renderHere(ctx context.Context, j job, source content.Ref, 
 	}
 	var request engine.Request
 	var took content.Fetched
-	request.Files, took, err = content.FetchSource(ctx, c.hub.Content(), source, &request)
+	request.Files, took, err = content.FetchSource(ctx, c.origin(next.Registry), source, &request)
 	c.count(j.name, source, took)
 	if err != nil {
 		return err

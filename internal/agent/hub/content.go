@@ -43,3 +43,12 @@ func (c contents) read(ctx context.Context, ref content.Ref, resourceVersion str
 	}
 	return content.FromConfigMap(configMap), nil
 }
+
+// Registry reads how a registry with content is reached.
+func (c *Client) Registry(ctx context.Context, name string) (map[string][]byte, error) {
+	secret, err := c.core.Secrets(c.namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return secret.Data, nil
+}

@@ -41,6 +41,9 @@ type Record struct {
 	CorrectDrift *fleet.CorrectDrift           `json:"correctDrift,omitempty"`
 	// Refs are the payloads of its content; the first one is the root.
 	Refs []content.Ref `json:"refs,omitempty"`
+	// Registry names the access to the registry that they came from; empty for
+	// the hub.
+	Registry string `json:"registry,omitempty"`
 	// Rendered says what the content was rendered from, where this cluster has
 	// rendered it.
 	Rendered *Rendered `json:"rendered,omitempty"`

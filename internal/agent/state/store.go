@@ -3,6 +3,7 @@ package state
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -23,6 +24,7 @@ const (
 	kindLabel      = "flotilla.sh/agent-state"
 	kindDeployment = "deployment"
 	kindContent    = "content"
+	kindAccess     = "registry"
 
 	// recordKey and rootKey are the keys of a deployment's Secret. The root of
 	// the content is most often all of it, and saves a Secret of its own.
@@ -51,6 +53,8 @@ type Store struct {
 	// used are the payloads that each deployment needs, kept those that were
 	// made here for it.
 	used, kept map[string][]content.Ref
+	// access are the ways to registries by name.
+	access map[string]map[string][]byte
 }
 
 // NewStore returns a store in the namespace of secrets.
@@ -58,6 +62,7 @@ func NewStore(secrets typedcorev1.SecretInterface) *Store {
 	return &Store{
 		secrets: secrets, stored: map[string]string{}, digests: map[string]string{}, blobs: map[string][]byte{},
 		saved: map[string]bool{}, used: map[string][]content.Ref{}, kept: map[string][]content.Ref{},
+		access: map[string]map[string][]byte{},
 	}
 }
 
@@ -82,7 +87,7 @@ func (s *Store) Load(ctx context.Context) ([]*Record, error) {
 			}
 		}
 		if options.Continue = page.Continue; options.Continue == "" {
-			return records, s.sweep(ctx, s.all())
+			return records, errors.Join(s.sweep(ctx, s.all()), s.sweepAccess(ctx, records))
 		}
 	}
 }
@@ -90,6 +95,10 @@ func (s *Store) Load(ctx context.Context) ([]*Record, error) {
 func (s *Store) take(secret *corev1.Secret) (*Record, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if secret.Labels[kindLabel] == kindAccess {
+		s.access[secret.Name] = secret.Data
+		return nil, nil //nolint:nilnil // an access is no record
+	}
 	if secret.Labels[kindLabel] == kindContent {
 		name := secret.Name[len(contentPrefix):]
 		s.blobs[name], s.saved[name] = secret.Data[contentKey], true

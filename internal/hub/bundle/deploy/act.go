@@ -16,6 +16,7 @@ import (
 	"github.com/flotilla-sh/flotilla/internal/content"
 	"github.com/flotilla-sh/flotilla/internal/deployment"
 	"github.com/flotilla-sh/flotilla/internal/fault"
+	"github.com/flotilla-sh/flotilla/internal/hub/registries"
 	"github.com/flotilla-sh/flotilla/internal/pipeline"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
@@ -24,8 +25,8 @@ import (
 const writers = 16
 
 // act carries out a plan: content before the deployments that name it.
-func (c *Controller) act(ctx context.Context, plan deployment.Plan, outcomes []pipeline.Outcome) error {
-	encoded := c.puts(ctx, outcomes)
+func (c *Controller) act(ctx context.Context, plan deployment.Plan, outcomes []pipeline.Outcome, at *registries.Place) error {
+	encoded := c.puts(ctx, outcomes, at)
 	var writes parallel
 	writes.group.SetLimit(writers)
 	for _, d := range plan.Create {
@@ -48,13 +49,18 @@ func (c *Controller) act(ctx context.Context, plan deployment.Plan, outcomes []p
 	return writes.wait()
 }
 
-// puts returns for each namespace what stores its content. Clusters that share
-// a render share one put.
-func (c *Controller) puts(ctx context.Context, outcomes []pipeline.Outcome) map[string]func() error {
+// puts returns for each namespace what stores its content, and lets its agent
+// read it where that is in a registry. Clusters that share a render share one
+// put.
+func (c *Controller) puts(ctx context.Context, outcomes []pipeline.Outcome, at *registries.Place) map[string]func() error {
 	out := make(map[string]func() error, len(outcomes))
 	shared := map[*content.Encoded]func() error{}
 	for _, o := range outcomes {
 		enc, namespace := o.Encoded, o.Desired.Namespace
+		if at != nil && o.Err == nil {
+			out[namespace] = func() error { return c.putAt(ctx, at, enc, namespace) }
+			continue
+		}
 		if enc == nil {
 			continue
 		}
@@ -68,6 +74,19 @@ func (c *Controller) puts(ctx context.Context, outcomes []pipeline.Outcome) map[
 		out[namespace] = put
 	}
 	return out
+}
+
+// putAt stores content in a registry, but for what is secret of it.
+func (c *Controller) putAt(ctx context.Context, at *registries.Place, enc *content.Encoded, namespace string) error {
+	if enc != nil {
+		if err := c.Store.PutSecrets(ctx, *enc, namespace); err != nil {
+			return err
+		}
+		if err := at.Put(ctx, *enc); err != nil {
+			return err
+		}
+	}
+	return at.Grant(ctx, namespace)
 }
 
 // secret tells whether anything of enc is stored in each cluster's namespace.

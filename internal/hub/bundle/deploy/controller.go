@@ -25,6 +25,7 @@ import (
 	"github.com/flotilla-sh/flotilla/internal/effect"
 	"github.com/flotilla-sh/flotilla/internal/fault"
 	"github.com/flotilla-sh/flotilla/internal/hub/capabilities"
+	"github.com/flotilla-sh/flotilla/internal/hub/registries"
 	"github.com/flotilla-sh/flotilla/internal/hub/removal"
 	"github.com/flotilla-sh/flotilla/internal/hub/tenancy"
 	"github.com/flotilla-sh/flotilla/internal/pipeline"
@@ -48,6 +49,8 @@ type Controller struct {
 	Live   client.Reader
 	Stages *pipeline.Stages
 	Store  *content.Store
+	// Registries have the content of bundles that ask for one.
+	Registries *registries.Registries
 	// Capabilities is what agents reported of their clusters.
 	Capabilities *capabilities.Reader
 	Events       events.EventRecorder
@@ -106,7 +109,7 @@ func (c *Controller) deploy(ctx context.Context, bundle *fleet.Bundle) error {
 	if err := c.confirm(ctx, bundle, &plan); err != nil {
 		return err
 	}
-	err = c.act(ctx, plan, outcomes)
+	err = c.act(ctx, plan, outcomes, facts.at)
 	c.wrote.note(client.ObjectKeyFromObject(bundle), &plan, c.Clock.Now())
 	if err != nil {
 		return err
@@ -138,7 +141,12 @@ func (f *facts) decision(bundle *fleet.Bundle, outcomes []pipeline.Outcome) depl
 		RemovalReason:   reasonNotTargeted,
 	}
 	for i := range outcomes {
-		in.Desired = append(in.Desired, outcomes[i].Desired)
+		desired := outcomes[i].Desired
+		desired.Content.Registry = ""
+		if f.at != nil {
+			desired.Content.Registry = f.at.Name
+		}
+		in.Desired = append(in.Desired, desired)
 	}
 	return in
 }
@@ -232,7 +240,7 @@ func (c *Controller) removeAll(ctx context.Context, bundle *fleet.Bundle) (left 
 	if err := c.confirmClusters(ctx, &plan); err != nil {
 		return nil, err
 	}
-	if err := c.act(ctx, plan, nil); err != nil {
+	if err := c.act(ctx, plan, nil, nil); err != nil {
 		return nil, err
 	}
 	return plan.Removing, nil

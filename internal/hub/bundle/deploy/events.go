@@ -189,3 +189,19 @@ func (c *Controller) near(ctx context.Context, namespace string) []*fleet.Bundle
 	}
 	return out
 }
+
+// bundlesAt maps a Secret with a registry to the bundles whose content goes
+// there.
+func (c *Controller) bundlesAt(ctx context.Context, obj client.Object) []ctrl.Request {
+	list := &fleet.BundleList{}
+	if err := c.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+		return nil
+	}
+	var out []ctrl.Request
+	for i := range list.Items {
+		if c.Registries.Key(&list.Items[i]) == client.ObjectKeyFromObject(obj) {
+			out = append(out, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+		}
+	}
+	return out
+}

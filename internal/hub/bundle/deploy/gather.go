@@ -14,7 +14,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-sh/flotilla/internal/content"
+	"github.com/flotilla-sh/flotilla/internal/content/registry"
 	"github.com/flotilla-sh/flotilla/internal/fault"
+	"github.com/flotilla-sh/flotilla/internal/hub/registries"
 	"github.com/flotilla-sh/flotilla/internal/names"
 	"github.com/flotilla-sh/flotilla/internal/pipeline"
 	"github.com/flotilla-sh/flotilla/internal/target"
@@ -30,6 +32,8 @@ type facts struct {
 	existing     []fleet.BundleDeployment
 	known        map[string]bool
 	sourceDigest string
+	// at is the registry for the content; nil for the API server.
+	at *registries.Place
 }
 
 func (c *Controller) gather(ctx context.Context, bundle *fleet.Bundle) (*facts, error) {
@@ -46,7 +50,10 @@ func (c *Controller) gather(ctx context.Context, bundle *fleet.Bundle) (*facts, 
 	if f.existing, err = c.existing(ctx, bundle); err != nil {
 		return nil, err
 	}
-	earlier, err := c.remembered(ctx, f.existing)
+	if f.at, err = c.Registries.Of(ctx, bundle); err != nil {
+		return nil, err
+	}
+	earlier, err := c.remembered(ctx, f.existing, f.at)
 	if err != nil {
 		return nil, err
 	}
@@ -280,14 +287,14 @@ func selects(s *metav1.LabelSelector, set map[string]string) (bool, error) {
 
 // remembered reads the last renders off the deployments. One whose content is
 // not stored any more is rendered anew.
-func (c *Controller) remembered(ctx context.Context, existing []fleet.BundleDeployment) (map[string]pipeline.Remembered, error) {
+func (c *Controller) remembered(ctx context.Context, existing []fleet.BundleDeployment, at *registries.Place) (map[string]pipeline.Remembered, error) {
 	out := make(map[string]pipeline.Remembered, len(existing))
 	for i := range existing {
 		spec := &existing[i].Spec
 		if spec.Content == nil || spec.RenderInput == "" {
 			continue
 		}
-		stored, err := c.Store.Has(ctx, content.Ref{Name: spec.Content.Name}, "")
+		stored, err := c.stored(ctx, spec.Content, at)
 		if err != nil {
 			return nil, err
 		}
@@ -296,4 +303,18 @@ func (c *Controller) remembered(ctx context.Context, existing []fleet.BundleDepl
 		}
 	}
 	return out, nil
+}
+
+// stored tells whether a content is where it is to be. A registry that cannot
+// be asked is taken to have kept what it had: what changes nothing goes on
+// without it.
+func (c *Controller) stored(ctx context.Context, ref *fleet.ContentRef, at *registries.Place) (bool, error) {
+	if at == nil {
+		return c.Store.Has(ctx, content.Ref{Name: ref.Name}, "")
+	}
+	stored, err := at.Has(ctx, ref.Name)
+	if err != nil && ref.Registry == at.Name && (registry.Unreachable(err) || registry.Unauthorized(err)) {
+		return true, nil
+	}
+	return stored, err
 }

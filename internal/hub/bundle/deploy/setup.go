@@ -42,5 +42,6 @@ func (c *Controller) Setup(ctx context.Context, mgr ctrl.Manager) error {
 		Watches(&fleet.BundleNamespaceMapping{}, gathered(c.bundlesNear)).
 		Watches(&fleet.Policy{}, gathered(c.bundlesNear)).
 		Watches(&fleet.GitRepoRestriction{}, gathered(c.bundlesNear)).
+		WatchesMetadata(&corev1.Secret{}, gathered(c.bundlesAt)).
 		Complete(c)
 }

@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/flotilla-sh/flotilla/internal/content"
+	"github.com/flotilla-sh/flotilla/internal/hub/registries"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
 
@@ -40,7 +41,9 @@ type Collector struct {
 	// Live lists content past the cache, metadata only, and deletes it.
 	Live  client.Client
 	Store *content.Store
-	Clock clock.WithTicker
+	// Registries are swept too; nil for none.
+	Registries *registries.Registries
+	Clock      clock.WithTicker
 }
 
 // Start sweeps until ctx ends.
@@ -73,7 +76,26 @@ func (c *Collector) Sweep(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
+	return c.sweepRegistries(ctx)
+}
+
+func (c *Collector) sweepRegistries(ctx context.Context) error {
+	if c.Registries == nil {
+		return nil
+	}
+	list, err := c.deployments(ctx)
+	if err != nil {
+		return err
+	}
+	return c.Registries.Sweep(ctx, list.Items, Grace)
+}
+
+func (c *Collector) deployments(ctx context.Context) (*fleet.BundleDeploymentList, error) {
+	list := &fleet.BundleDeploymentList{}
+	if err := c.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("list deployments: %w", err)
+	}
+	return list, nil
 }
 
 // stored lists the metadata of everything that holds content. It is read
@@ -102,9 +124,9 @@ func (c *Collector) list(ctx context.Context, gvk schema.GroupVersionKind, opts 
 
 // used returns the names of all content that something leads to.
 func (c *Collector) used(ctx context.Context, stored []metav1.PartialObjectMetadata) (map[string]bool, error) {
-	deployments := &fleet.BundleDeploymentList{}
-	if err := c.Client.List(ctx, deployments, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("list deployments: %w", err)
+	deployments, err := c.deployments(ctx)
+	if err != nil {
+		return nil, err
 	}
 	bundles := &fleet.BundleList{}
 	if err := c.Client.List(ctx, bundles, client.UnsafeDisableDeepCopy); err != nil {
@@ -112,8 +134,13 @@ func (c *Collector) used(ctx context.Context, stored []metav1.PartialObjectMetad
 	}
 	used := map[string]bool{}
 	for i := range deployments.Items {
-		if ref := deployments.Items[i].Spec.Content; ref != nil {
+		ref := deployments.Items[i].Spec.Content
+		switch {
+		case ref == nil:
+		case ref.Registry == "":
 			used[ref.Name] = true
+		default:
+			used[content.AwayName(ref.Name)] = true
 		}
 	}
 	for i := range bundles.Items {

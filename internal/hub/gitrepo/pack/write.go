@@ -1,6 +1,7 @@
 package pack
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -71,6 +72,9 @@ func (c *Controller) writeBundle(ctx context.Context, repo *fleet.GitRepo, commi
 	if err != nil {
 		return err
 	}
+	if want.Spec.OCIRegistrySecret, err = c.registry(ctx, repo, draft); err != nil {
+		return err
+	}
 	source, err := content.EncodeFiles(c.Key, draft.Files)
 	if err != nil {
 		return err
@@ -102,6 +106,24 @@ func (c *Controller) writeBundle(ctx context.Context, repo *fleet.GitRepo, commi
 		return err
 	}
 	return c.sweepValues(ctx, want, values)
+}
+
+// registry is the Secret with the registry for a bundle's content: what the
+// directory or the GitRepo names, or the one of the usual name where it exists.
+func (c *Controller) registry(ctx context.Context, repo *fleet.GitRepo, draft *bundle.Draft) (string, error) {
+	if name := cmp.Or(draft.Spec.OCIRegistrySecret, repo.Spec.OCIRegistrySecret); name != "" {
+		return name, nil
+	}
+	meta := &metav1.PartialObjectMetadata{}
+	meta.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
+	err := c.Client.Get(ctx, client.ObjectKey{Namespace: repo.Namespace, Name: fleet.OCIStorageSecret}, meta)
+	if apierrors.IsNotFound(err) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("look for the Secret %s with a registry for content: %w", fleet.OCIStorageSecret, err)
+	}
+	return meta.Name, nil
 }
 
 // build returns the Bundle for a draft, without its source, and the Secret

@@ -108,6 +108,11 @@ type BundleSpec struct {
 	// +optional
 	// +nullable
 	ValuesHash string `json:"valuesHash,omitempty"`
+
+	// Flotilla: OCIRegistrySecret is the name of a Secret in the bundle's
+	// namespace with the registry where what is rendered is stored.
+	// +optional
+	OCIRegistrySecret string `json:"ociRegistrySecret,omitempty"`
 }
 
 // BundleResource is one file of a bundle.

@@ -123,6 +123,10 @@ type ContentRef struct {
 	// options, which the agent renders on its cluster.
 	// +optional
 	Source bool `json:"source,omitempty"`
+	// Registry is the name of the Secret in the deployment's namespace with the
+	// registry that has the content; empty where the hub has it.
+	// +optional
+	Registry string `json:"registry,omitempty"`
 }
 
 // Removal is the mark that lets an agent remove the objects of a deployment.
