@@ -79,19 +79,21 @@ func TestWaitForJobs(t *testing.T) {
 }
 
 func TestAtomic(t *testing.T) {
-	atomic := helm(fleet.HelmOptions{Atomic: true, TimeoutSeconds: 1})
 	for name, test := range map[string]struct {
-		worse func(shop string) []string
-		fail  func(w *world, shop string)
-		why   string
+		seconds int
+		worse   func(shop string) []string
+		fail    func(w *world, shop string)
+		why     string
 	}{
 		"what is not ready in time": {
+			seconds: 1,
 			worse: func(shop string) []string {
 				return []string{configMap(shop, "a", "2"), configMap(shop, "new", "1"), deployment(shop, "web")}
 			},
 			why: "not ready within 1s (helm.timeoutSeconds): Deployment NS/web",
 		},
 		"a hook that fails after the objects": {
+			seconds: 300,
 			worse: func(shop string) []string {
 				return []string{configMap(shop, "a", "2"), configMap(shop, "new", "1"), job(shop, "check", "helm.sh/hook: post-upgrade")}
 			},
@@ -99,6 +101,7 @@ func TestAtomic(t *testing.T) {
 			why:  "post-upgrade hook Job NS/check: failed",
 		},
 		"an object that is refused": {
+			seconds: 300,
 			worse: func(shop string) []string {
 				return []string{configMap(shop, "a", "2"), configMap(shop, "new", "1"), strings.Replace(deployment(shop, "web"), "app: x}}", "app: z}}", 1)}
 			},
@@ -108,6 +111,7 @@ func TestAtomic(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			shop := w.ns("shop")
+			atomic := helm(fleet.HelmOptions{Atomic: true, TimeoutSeconds: test.seconds})
 			w.deploy("web", []string{configMap(shop, "a", "1"), configMap(shop, "old", "1")}, atomic)
 			w.start()
 			w.until("web", ready)

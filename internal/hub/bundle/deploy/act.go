@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -66,7 +67,7 @@ func (c *Controller) puts(ctx context.Context, outcomes []pipeline.Outcome, at *
 		}
 		put := shared[enc]
 		if put == nil {
-			put = sync.OnceValue(func() error { return c.Store.Put(ctx, *enc, namespace) })
+			put = once(func() error { return c.Store.Put(ctx, *enc, namespace) })
 		}
 		if !secret(enc) {
 			shared[enc] = put
@@ -87,6 +88,23 @@ func (c *Controller) putAt(ctx context.Context, at *registries.Place, enc *conte
 		}
 	}
 	return at.Grant(ctx, namespace)
+}
+
+// once lets the first caller put, and the others wait for it. They wait on a
+// channel: nobody holds a lock over a request, which may take long.
+func once(put func() error) func() error {
+	var begun atomic.Bool
+	var err error
+	done := make(chan struct{})
+	return func() error {
+		if begun.CompareAndSwap(false, true) {
+			defer close(done)
+			err = put()
+			return err
+		}
+		<-done
+		return err
+	}
 }
 
 // secret tells whether anything of enc is stored in each cluster's namespace.
