@@ -121,6 +121,13 @@ func (k *Kinds) Namespaced(ctx context.Context) ([]Kind, error) {
 	return kinds, nil
 }
 
+// Partial tells whether some kinds could not be read the last time.
+func (k *Kinds) Partial() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return len(k.failed) > 0
+}
+
 // refresh reads all kinds. A group whose own API server is away keeps its last
 // known kinds, and does not hide the others.
 func (k *Kinds) refresh(ctx context.Context) error {

@@ -64,6 +64,7 @@ func (w *world) wrong() []string {
 	ready := map[string]int{}
 	for i, c := range w.model.clusters {
 		out = append(out, w.wrongObjects(i, c)...)
+		out = append(out, w.wrongKinds(i, c)...)
 		out = append(out, w.wrongDeployments(c, ready)...)
 	}
 	return append(out, w.wrongBundles(ready)...)
@@ -81,6 +82,24 @@ func (w *world) wrongObjects(i int, c *cluster) []string {
 		got[cm.Name] = fmt.Sprintf("%s version %s", cm.Annotations[fleet.BundleAnnotation], cm.Data["version"])
 	}
 	return differences("object "+c.name+"/", got, w.model.wanted(c))
+}
+
+// wrongKinds compares the kinds that a cluster serves with what its agent has
+// reported of them.
+func (w *world) wrongKinds(i int, c *cluster) []string {
+	serves, err := w.direct.kinds[i].List(context.Background())
+	if err != nil {
+		return []string{err.Error()}
+	}
+	report := &corev1.ConfigMap{}
+	key := client.ObjectKey{Namespace: clusternames.ClusterNamespace(w.model.names.fleet, c.name), Name: fleet.CapabilitiesName}
+	if err := w.direct.hub.Get(context.Background(), key, report); err != nil {
+		return []string{err.Error()}
+	}
+	if got := strings.Split(report.Data[fleet.CapabilitiesAPIsKey], "\n"); len(got) != len(serves) {
+		return []string{fmt.Sprintf("cluster %s: %d kinds are reported, and it serves %d", c.name, len(got), len(serves))}
+	}
+	return nil
 }
 
 // differences says where got is not want.

@@ -12,12 +12,14 @@ import (
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-sh/flotilla/internal/agent"
 	"github.com/flotilla-sh/flotilla/internal/apireq"
+	"github.com/flotilla-sh/flotilla/internal/apply"
 	"github.com/flotilla-sh/flotilla/internal/faultproxy"
 	"github.com/flotilla-sh/flotilla/internal/hub"
 	clusternames "github.com/flotilla-sh/flotilla/internal/names"
@@ -60,6 +62,7 @@ type world struct {
 	direct struct {
 		hub    client.Client
 		spokes []client.Client
+		kinds  []*apply.Kinds
 	}
 
 	// edited are bundles of which objects were changed by hand, and which put
@@ -85,6 +88,7 @@ func newWorld(t *testing.T, seed uint64, id string, s servers, p pace) *world {
 	w.direct.hub = w.client(s.hub)
 	for i, config := range s.spokes {
 		w.direct.spokes = append(w.direct.spokes, w.client(config))
+		w.direct.kinds = append(w.direct.kinds, apply.NewKinds(discovery.NewDiscoveryClientForConfigOrDie(config), clock.RealClock{}))
 		w.model.clusters = append(w.model.clusters, &cluster{name: fmt.Sprintf("c%d", i+1), ring: rings[w.rand.IntN(2)]})
 		w.agents = append(w.agents, w.agent(i, s))
 	}

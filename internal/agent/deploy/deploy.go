@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 
@@ -34,7 +35,9 @@ const (
 // Hub is where a deployment is read anew and its status goes.
 type Hub interface {
 	Get(ctx context.Context, name string) (*fleet.BundleDeployment, error)
-	PatchStatus(ctx context.Context, name string, patch []byte) (resourceVersion string, err error)
+	// PatchStatus returns what it has written to: there may be another
+	// deployment of that name by then.
+	PatchStatus(ctx context.Context, name string, patch []byte) (metav1.ObjectMeta, error)
 	// Identity tells the hub from others; empty where it has not said.
 	Identity(ctx context.Context) (string, error)
 	Content() content.Getter

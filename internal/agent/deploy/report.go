@@ -41,16 +41,29 @@ func (c *Controller) report(ctx context.Context, j job, d Decision) error {
 	if err != nil || patch == nil {
 		return err
 	}
-	version, err := c.hub.PatchStatus(ctx, j.name, patch)
+	wrote, err := c.hub.PatchStatus(ctx, j.name, patch)
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
+	if wrote.UID != j.desired.UID {
+		// The deployment was made anew meanwhile, and has only what has changed
+		// of the status: it gets all of it, once it is known here.
+		known := false
+		c.update(j.name, func(live *job) {
+			live.reported, live.statusVersion = nil, ""
+			known = live.desired != nil && live.desired.UID == wrote.UID
+		})
+		if known {
+			c.queue.Add(j.name)
+		}
+		return nil
+	}
 	c.update(j.name, func(live *job) {
-		if !olderVersion(version, live.statusVersion) {
-			live.reported, live.statusVersion, live.unreported = now, version, 0
+		if !olderVersion(wrote.ResourceVersion, live.statusVersion) {
+			live.reported, live.statusVersion, live.unreported = now, wrote.ResourceVersion, 0
 		}
 	})
 	c.wakeDependents(j.name)

@@ -79,17 +79,17 @@ func (c *Client) Get(ctx context.Context, name string) (*fleet.BundleDeployment,
 
 // PatchStatus merges patch into the status of a deployment and returns the
 // resource version that this made.
-func (c *Client) PatchStatus(ctx context.Context, name string, patch []byte) (string, error) {
+func (c *Client) PatchStatus(ctx context.Context, name string, patch []byte) (metav1.ObjectMeta, error) {
 	raw, err := c.rest.Patch(types.MergePatchType).Namespace(c.namespace).Resource("bundledeployments").Name(name).
 		SubResource("status").SetHeader("Accept", metadataOnly).Body(patch).Do(ctx).Raw()
 	if err != nil {
-		return "", err
+		return metav1.ObjectMeta{}, err
 	}
 	var meta metav1.PartialObjectMetadata
 	if err := json.Unmarshal(raw, &meta); err != nil {
-		return "", fmt.Errorf("the hub's answer is no object: %w", err)
+		return metav1.ObjectMeta{}, fmt.Errorf("the hub's answer is no object: %w", err)
 	}
-	return meta.ResourceVersion, nil
+	return meta.ObjectMeta, nil
 }
 
 // PatchLease merges patch into the agent's Lease.

@@ -41,6 +41,8 @@ type Hub interface {
 // Kinds lists what the cluster serves.
 type Kinds interface {
 	List(ctx context.Context) ([]string, error)
+	// Partial tells whether some could not be read the last time.
+	Partial() bool
 }
 
 // Version asks the cluster for its version.
@@ -66,6 +68,7 @@ type Reporter struct {
 	wake    chan struct{}
 	cluster types.NamespacedName
 	sent    facts
+	partial int // how often in a row some kinds could not be read
 	seen    time.Time
 }
 
@@ -96,6 +99,8 @@ func (r *Reporter) Run(ctx context.Context) {
 		if err := r.once(ctx); err != nil && ctx.Err() == nil {
 			logr.FromContextOrDiscard(ctx).Info("could not report the cluster", "error", err.Error())
 			pause = wait.Jitter(retry, 1)
+		} else if err == nil {
+			pause = min(pause, r.again())
 		}
 		select {
 		case <-ctx.Done():
@@ -105,6 +110,18 @@ func (r *Reporter) Run(ctx context.Context) {
 			<-r.Clock.After(settle)
 		}
 	}
+}
+
+// again is when to look again: sooner where some kinds could not be read, which
+// the hub would take for missing, and later each time, for an API of which the
+// server is gone stays so.
+func (r *Reporter) again() time.Duration {
+	if !r.Kinds.Partial() {
+		r.partial = 0
+		return refresh
+	}
+	r.partial++
+	return wait.Jitter(retry<<min(r.partial-1, 6), 0.5)
 }
 
 // once looks at the cluster and sends what has changed.

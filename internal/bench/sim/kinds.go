@@ -50,6 +50,9 @@ func (k *Kinds) ServerGroupsAndResources() ([]*metav1.APIGroup, []*metav1.APIRes
 // List is what agents report: what was there at first.
 func (k *Kinds) List(context.Context) ([]string, error) { return k.start, nil }
 
+// Partial implements report.Kinds.
+func (k *Kinds) Partial() bool { return false }
+
 // define takes in a custom resource definition.
 func (k *Kinds) define(raw []byte) error {
 	var crd apiextensionsv1.CustomResourceDefinition
