@@ -124,6 +124,12 @@ func (w *world) hasNothing(t *testing.T, repo string) {
 			t.Errorf("deployment %s has content", key)
 		}
 	}
+	w.appliedNothing(t, repo)
+}
+
+// appliedNothing checks that no cluster has the ConfigMap of a repository.
+func (w *world) appliedNothing(t *testing.T, repo string) {
+	t.Helper()
 	for spoke := range w.spokes {
 		if err := gone(w.configMap(spoke, repo, repo)); err != nil {
 			t.Errorf("%s has a ConfigMap that should have been held back: %v", spoke, err)

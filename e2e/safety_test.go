@@ -70,7 +70,7 @@ func TestMissingServiceAccountHolds(t *testing.T) {
 	commit := r.commit(app("account", "1"))
 	repo := w.declare(t, "account", r, func(g *fleet.GitRepo) { g.Spec.ServiceAccount = "deployer" })
 	w.says(t, repo, "deployer does not exist on this cluster")
-	w.hasNothing(t, "account")
+	w.appliedNothing(t, "account")
 	w.edit(t, repo, func(g *fleet.GitRepo) { g.Spec.ServiceAccount = "" })
 	w.rolledOut(t, repo, commit)
 }
