@@ -138,13 +138,3 @@ type Result struct {
 	// Held lists objects that left the bundle and were kept.
 	Held []Ref
 }
-
-// Wrote tells whether anything was written.
-func (r *Result) Wrote() bool {
-	for _, c := range r.Changes {
-		if c.Action != Unchanged {
-			return true
-		}
-	}
-	return false
-}

@@ -97,9 +97,6 @@ func (p *Plan) Intent() Inventory {
 	return append(p.deployment.Previous.missingFrom(intent), intent...)
 }
 
-// Objects returns the number of objects of the plan.
-func (p *Plan) Objects() int { return len(p.items) + len(p.failures) }
-
 // Find returns the object ref as it was applied; it does not know an object
 // that was applied in another form, or not at all yet.
 func (p *Plan) Find(ref Ref) (*unstructured.Unstructured, bool) {
