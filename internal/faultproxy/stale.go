@@ -53,8 +53,8 @@ func (e *earlier) keep(q apireq.Request, r *http.Request, response *http.Respons
 		e.lists = map[string][]kept{}
 	}
 	k := key(r, q)
-	all := append(e.lists[k], kept{header: response.Header.Clone(), body: body})
-	e.lists[k] = all[max(0, len(all)-keptAnswers):]
+	e.lists[k] = append(e.lists[k], kept{header: response.Header.Clone(), body: body})
+	e.lists[k] = e.lists[k][max(0, len(e.lists[k])-keptAnswers):]
 	return nil
 }
 

@@ -24,32 +24,32 @@ type Kind struct {
 	Generation bool
 }
 
-func builtin(group, version, kind, resource string, namespaced, counted bool) *Kind {
+func builtin(group, kind, resource string, namespaced, counted bool) *Kind {
 	return &Kind{
-		GroupVersionKind: schema.GroupVersionKind{Group: group, Version: version, Kind: kind},
+		GroupVersionKind: schema.GroupVersionKind{Group: group, Version: "v1", Kind: kind},
 		Resource:         resource, Namespaced: namespaced, Status: counted, Generation: counted,
 	}
 }
 
 // builtins are the kinds that are served from the beginning.
 func builtins() []*Kind {
-	namespaces := builtin("", "v1", "Namespace", "namespaces", false, false)
+	namespaces := builtin("", "Namespace", "namespaces", false, false)
 	namespaces.Status = true
 	return []*Kind{
 		namespaces,
-		builtin("", "v1", "ConfigMap", "configmaps", true, false),
-		builtin("", "v1", "Secret", "secrets", true, false),
-		builtin("", "v1", "Service", "services", true, false),
-		builtin("", "v1", "ServiceAccount", "serviceaccounts", true, false),
-		builtin("", "v1", "Event", "events", true, false),
-		builtin("events.k8s.io", "v1", "Event", "events", true, false),
-		builtin("apps", "v1", "Deployment", "deployments", true, true),
-		builtin("coordination.k8s.io", "v1", "Lease", "leases", true, false),
-		builtin("rbac.authorization.k8s.io", "v1", "Role", "roles", true, false),
-		builtin("rbac.authorization.k8s.io", "v1", "RoleBinding", "rolebindings", true, false),
-		builtin("rbac.authorization.k8s.io", "v1", "ClusterRole", "clusterroles", false, false),
-		builtin("rbac.authorization.k8s.io", "v1", "ClusterRoleBinding", "clusterrolebindings", false, false),
-		builtin("apiextensions.k8s.io", "v1", "CustomResourceDefinition", crds, false, true),
+		builtin("", "ConfigMap", "configmaps", true, false),
+		builtin("", "Secret", "secrets", true, false),
+		builtin("", "Service", "services", true, false),
+		builtin("", "ServiceAccount", "serviceaccounts", true, false),
+		builtin("", "Event", "events", true, false),
+		builtin("events.k8s.io", "Event", "events", true, false),
+		builtin("apps", "Deployment", "deployments", true, true),
+		builtin("coordination.k8s.io", "Lease", "leases", true, false),
+		builtin("rbac.authorization.k8s.io", "Role", "roles", true, false),
+		builtin("rbac.authorization.k8s.io", "RoleBinding", "rolebindings", true, false),
+		builtin("rbac.authorization.k8s.io", "ClusterRole", "clusterroles", false, false),
+		builtin("rbac.authorization.k8s.io", "ClusterRoleBinding", "clusterrolebindings", false, false),
+		builtin("apiextensions.k8s.io", "CustomResourceDefinition", crds, false, true),
 	}
 }
 

@@ -183,7 +183,7 @@ func (s *Server) json(r *http.Request, code int, v any) *http.Response {
 }
 
 func (s *Server) failure(r *http.Request, err error) *http.Response {
-	status, ok := err.(apierrors.APIStatus) //nolint:errorlint // made here
+	status, ok := err.(apierrors.APIStatus)
 	if !ok {
 		status = apierrors.NewBadRequest(err.Error())
 	}

@@ -26,7 +26,7 @@ func seenMeta(version, generation string, ours string, others ...metav1.ManagedF
 }
 
 func entry(name string, op metav1.ManagedFieldsOperationType, sub, fields string) metav1.ManagedFieldsEntry {
-	return metav1.ManagedFieldsEntry{Manager: name, Operation: op, Subresource: sub, FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)}}
+	return metav1.ManagedFieldsEntry{Manager: name, Operation: op, Subresource: sub, FieldsV1: metav1.NewFieldsV1(fields)}
 }
 
 func TestSightings(t *testing.T) {

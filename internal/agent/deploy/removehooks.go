@@ -89,7 +89,7 @@ func (r *release) removalHooks(ctx context.Context) (bool, error) {
 		if derr := r.drop(ctx, broken.Event, &broken.Ref); derr != nil {
 			return false, derr
 		}
-		return false, fmt.Errorf("%s; it is run again later: mend what it needs, or set keepResources to leave everything on the cluster", err)
+		return false, fmt.Errorf("%s; it is run again later: mend what it needs, or set keepResources to leave everything on the cluster", err) //nolint:errorlint // its kind ends here: it is tried again, whatever it was
 	}
 	return false, err
 }

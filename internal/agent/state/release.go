@@ -111,7 +111,7 @@ func (r Release) Next(now time.Time) *Release {
 // Hooks returns the event whose hooks run in a phase; empty where none do.
 func (r *Release) Hooks(p Phase) hook.Event { return hooks[r.Event][p] }
 
-// Run is the run of hooks that the phase stands for.
+// HookRun is the run of hooks that the phase stands for.
 func (r *Release) HookRun() apply.HookRun {
 	return apply.HookRun{Event: r.Hooks(r.Phase), ID: r.Run, Done: r.Done}
 }

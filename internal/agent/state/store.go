@@ -17,6 +17,7 @@ import (
 	"github.com/flotilla-sh/flotilla/internal/apply"
 	"github.com/flotilla-sh/flotilla/internal/content"
 	"github.com/flotilla-sh/flotilla/internal/digest"
+	"slices"
 )
 
 const (
@@ -240,7 +241,7 @@ func (s *Store) Delete(ctx context.Context, r *Record) error {
 		return fmt.Errorf("delete the state of deployment %s: %w", r.Name, err)
 	}
 	s.mu.Lock()
-	before := append(s.used[r.Name], s.kept[r.Name]...)
+	before := slices.Concat(s.used[r.Name], s.kept[r.Name])
 	delete(s.kept, r.Name)
 	delete(s.stored, r.Name)
 	delete(s.digests, r.Name)

@@ -95,12 +95,12 @@ func (r *Registries) at(ctx context.Context, key client.ObjectKey) (*Place, erro
 	}
 	hub, agent, err := registry.Accesses(secret.Data)
 	if err != nil {
-		return nil, fmt.Errorf("Secret %s: %w", key, err)
+		return nil, fmt.Errorf("the Secret %s: %w", key, err)
 	}
 	hub.Reference, agent.Reference = hub.Reference+r.suffix, agent.Reference+r.suffix
 	opened, err := r.opened(hub)
 	if err != nil {
-		return nil, fmt.Errorf("Secret %s: %w", key, err)
+		return nil, fmt.Errorf("the Secret %s: %w", key, err)
 	}
 	name := names.SafeConcat("flotilla-registry", names.KeyHash(key.String()+" "+agent.Reference))
 	return &Place{Registry: opened, Name: name, agent: agent, all: r}, nil

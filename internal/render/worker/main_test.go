@@ -19,7 +19,7 @@ func spawn(t *testing.T) (*child, chan error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { c.command.Process.Kill() }) //nolint:errcheck // it has ended if all is well
+	t.Cleanup(func() { c.command.Process.Kill() })
 	ended := make(chan error, 1)
 	return c, ended
 }

@@ -38,7 +38,7 @@ type ComparePatch struct {
 	// +optional
 	// +nullable
 	// +listType=atomic
-	JsonPointers []string `json:"jsonPointers,omitempty"`
+	JsonPointers []string `json:"jsonPointers,omitempty"` //nolint:staticcheck // the name of the field in Rancher Fleet's own types
 }
 
 // Operation is a JSON patch operation, or ignore.
