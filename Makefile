@@ -9,7 +9,7 @@ CONTROLPLANE_LDFLAGS := -s -w \
 	-X k8s.io/component-base/version.gitMinor=$(KUBERNETES_MINOR)
 TOOL := go tool -modfile=tools/go.mod
 OUT ?= $(BIN)/bench.json
-PKG ?= ./internal/... ./pkg/... ./cmd/... ./examples/... ./charts/...
+PKG ?= ./internal/... ./pkg/... ./cmd/... ./examples/... ./charts/... ./docs/...
 export GOTOOLCHAIN := local
 
 .DEFAULT_GOAL := help
@@ -99,7 +99,7 @@ generate: ## Write generated files: deepcopy, CRDs, references
 
 .PHONY: verify
 verify: generate ## Check formatting, vet, tidiness and that generated files are up to date
-	@test -z "$$(gofmt -l cmd internal pkg e2e examples charts)" || { gofmt -l cmd internal pkg e2e examples charts; echo "run gofmt -w"; exit 1; }
+	@test -z "$$(gofmt -l cmd internal pkg e2e examples charts docs)" || { gofmt -l cmd internal pkg e2e examples charts docs; echo "run gofmt -w"; exit 1; }
 	go vet ./...
 	go mod tidy -diff
 	@git diff --exit-code --stat || { echo "generated files are not up to date: commit the result of make generate"; exit 1; }

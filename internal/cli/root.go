@@ -85,6 +85,7 @@ func newRoot(g *globals) *cobra.Command {
 		newStatus(g),
 		newRender(),
 		newApply(g),
+		newSchema(),
 		newDemo(g),
 		newLab(g),
 		newVersion(g),

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -10,7 +9,10 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-const shippedCRDs = "../../charts/flotilla-crd/templates"
+const (
+	shippedCRDs  = "../../charts/flotilla-crd/templates"
+	shippedTypes = "../../pkg/fleetyaml/types.go"
+)
 
 func TestRowsOfATable(t *testing.T) {
 	for name, tt := range map[string]struct {
@@ -107,7 +109,7 @@ func undescribed(t *testing.T, path string, s *schema) {
 
 func TestMissingDefinitions(t *testing.T) {
 	dir := t.TempDir()
-	err := run(dir, filepath.Join(dir, "api.md"))
+	err := run(dir, shippedTypes, dir)
 	if err == nil || !strings.Contains(err.Error(), "no definitions in "+dir) {
 		t.Errorf("got %v", err)
 	}

@@ -1,28 +1,31 @@
-// Command docgen writes the reference of the API from the custom resource
-// definitions of the chart flotilla-crd. It is run by make generate.
+// Command docgen writes the reference of the API and the JSON schema of
+// fleet.yaml from the custom resource definitions of the chart flotilla-crd. It
+// is run by make generate.
 package main
 
 //go:generate go tool -modfile=../../tools/go.mod controller-gen object crd paths=../../pkg/apis/... output:crd:dir=../../charts/flotilla-crd/templates
-//go:generate go run . -crds ../../charts/flotilla-crd/templates -out ../../docs/reference/api.md
+//go:generate go run . -crds ../../charts/flotilla-crd/templates -types ../../pkg/fleetyaml/types.go -out ../../docs/reference
 
 import (
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 )
 
 func main() {
 	crds := flag.String("crds", "charts/flotilla-crd/templates", "directory with the definitions")
-	out := flag.String("out", "docs/reference/api.md", "file to write")
+	types := flag.String("types", "pkg/fleetyaml/types.go", "file with the Go types of fleet.yaml")
+	out := flag.String("out", "docs/reference", "directory to write to")
 	flag.Parse()
-	if err := run(*crds, *out); err != nil {
+	if err := run(*crds, *types, *out); err != nil {
 		fmt.Fprintln(os.Stderr, "docgen:", err)
 		os.Exit(1)
 	}
 }
 
-func run(dir, out string) error {
-	kinds, err := load(dir)
+func run(crds, types, out string) error {
+	kinds, err := load(crds)
 	if err != nil {
 		return err
 	}
@@ -30,5 +33,12 @@ func run(dir, out string) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(out, []byte(page), 0o644)
+	if err := os.WriteFile(filepath.Join(out, "api.md"), []byte(page), 0o644); err != nil {
+		return err
+	}
+	schema, err := fleetSchema(kinds, types)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(out, "fleet-schema.json"), schema, 0o644)
 }

@@ -18,6 +18,7 @@ var line = []string{
 	"pkg/apis/fleet/v1alpha1",
 	"pkg/fleetyaml",
 	"charts",
+	"docs/reference",
 	"internal/digest",
 	"internal/names",
 	"internal/fault",

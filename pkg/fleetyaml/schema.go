@@ -5,10 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+
+	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
 
-// Schema returns the strict JSON schema of fleet.yaml, for editors. It is made
-// from the types that Parse reads, so the two cannot differ.
+// Schema returns the strict JSON schema of fleet.yaml. It is made from the types
+// that Parse reads, so the two cannot differ. The schema for editors says more
+// of each field: see docs/reference.
 func Schema() []byte {
 	root := schemaOf(reflect.TypeFor[FleetYAML]())
 	root["$schema"] = "http://json-schema.org/draft-07/schema#"
@@ -55,8 +58,9 @@ func schemaOf(t reflect.Type) map[string]any {
 
 func objectSchema(t reflect.Type) map[string]any {
 	properties := map[string]any{}
+	forUsers := t == reflect.TypeFor[FleetYAML]() || t == reflect.TypeFor[fleet.BundleTarget]()
 	for _, f := range fieldsOf(t) {
-		if t == reflect.TypeFor[FleetYAML]() && writtenByController(f.name) {
+		if forUsers && writtenByController(f.name) {
 			continue
 		}
 		properties[f.name] = schemaOf(f.typ)
