@@ -160,8 +160,8 @@ func TestBadDirectory(t *testing.T) {
 			fix:   files{"app/templates/cm.yaml": configMapYAML("bad-loop", "1")},
 		},
 		"bad-yaml": {
-			files: files{"app/fleet.yaml": "defaultNamespace: bad-yaml\n", "app/cm.yaml": configMapYAML("bad-yaml", "1"), "app/notes.yaml": "\nhello: world\n"},
-			says:  []string{"notes.yaml:2", "this is no Kubernetes object, apiVersion and kind are missing (it has hello)", ".fleetignore"},
+			files: files{"app/fleet.yaml": "defaultNamespace: bad-yaml\n", "app/cm.yaml": configMapYAML("bad-yaml", "1"), "app/notes.yaml": "\nkind: World\n"},
+			says:  []string{"notes.yaml:2", "this is no Kubernetes object, apiVersion is missing (it has kind)", ".fleetignore"},
 			fix:   files{"app/notes.yaml": ""},
 		},
 		"bad-huge": {

@@ -69,10 +69,15 @@ func (b *builder) configFile() string {
 	if b.options != "" {
 		return path.Join(b.dir, b.options)
 	}
-	if name := fleetFile(b.fsys, b.dir); name != "" {
-		return path.Join(b.dir, name)
+	found := fleetFiles(b.fsys, b.dir)
+	if len(found) == 0 {
+		return ""
 	}
-	return ""
+	file := path.Join(b.dir, found[0])
+	if len(found) > 1 {
+		b.warnings = append(b.warnings, fmt.Sprintf("%s:1: %s lies beside it and is not read; delete one of them", file, found[1]))
+	}
+	return file
 }
 
 // judge keeps warnings, or makes an error of them where they are not wanted.
@@ -115,8 +120,10 @@ func (b *builder) labels(config *fleetyaml.FleetYAML) map[string]string {
 
 // load reads the bundle's files.
 func (b *builder) load(spec *fleet.BundleSpec, customizations []fleet.BundleTarget) ([]source.File, error) {
-	l := &lister{fsys: b.fsys, root: b.dir, nested: map[string]bool{}}
-	if err := l.list(".", ignores{}, 0); err != nil {
+	l := &lister{fsys: b.fsys, root: b.dir, options: b.options, nested: map[string]bool{}}
+	err := l.list(".", ignores{}, 0)
+	b.warnings = append(b.warnings, l.warnings...)
+	if err != nil {
 		return nil, err
 	}
 	if !needsNested(l.files, spec, customizations) {
@@ -137,8 +144,10 @@ func (b *builder) load(spec *fleet.BundleSpec, customizations []fleet.BundleTarg
 
 // isConfig tells whether a file configures the bundle and is no resource.
 func (b *builder) isConfig(name string) bool {
-	return slices.Contains(fleetyaml.FileNames(), name) ||
-		slices.Contains(b.otherOptions, name) ||
+	// A fleet.yaml of another bundle stays: it tells the render where that one
+	// begins.
+	other := slices.Contains(b.otherOptions, name) && !slices.Contains(fleetyaml.FileNames(), path.Base(name))
+	return slices.Contains(fleetyaml.FileNames(), name) || name == b.options || other ||
 		slices.Contains(b.valuesFiles, name)
 }
 

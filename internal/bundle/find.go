@@ -21,8 +21,7 @@ type place struct {
 	// options is the file that is read for fleet.yaml, relative to dir, where a
 	// driven scan names one.
 	options string
-	// otherOptions are the option files of all bundles that share dir; none of
-	// them is a resource.
+	// otherOptions are the option files of all bundles that share dir.
 	otherOptions []string
 	// err is why it cannot.
 	err error
@@ -56,11 +55,16 @@ func find(tree source.Tree, in Input) ([]place, error) {
 // driven makes one place of each entry.
 func driven(tree source.Tree, in Input) []place {
 	var places []place
+	seen := map[[2]string]bool{}
 	for _, entry := range in.Bundles {
 		p := place{dir: clean(entry.Base)}
 		if entry.Options != "" {
 			p.options = path.Clean(entry.Options)
 		}
+		if seen[[2]string{p.dir, p.options}] {
+			continue
+		}
+		seen[[2]string{p.dir, p.options}] = true
 		for _, other := range in.Bundles {
 			if other.Options != "" && clean(other.Base) == p.dir {
 				p.otherOptions = append(p.otherOptions, path.Clean(other.Options))
@@ -129,7 +133,7 @@ func walkRoot(fsys fs.FS, root string) ([]string, error) {
 			return err
 		case entry.IsDir() && entry.Name() == ".git":
 			return fs.SkipDir
-		case entry.IsDir() && fleetFile(fsys, name) != "":
+		case entry.IsDir() && len(fleetFiles(fsys, name)) > 0:
 			governed[name] = true
 		case !entry.IsDir() && isYAML(name) && !rootHasYAML:
 			rootHasYAML = !hiddenBelow(root, name) && !within(name, governed)
@@ -154,14 +158,13 @@ func within(name string, dirs map[string]bool) bool {
 	}
 }
 
-// fleetFile returns the name of the fleet.yaml in dir, or "".
-func fleetFile(fsys fs.FS, dir string) string {
-	for _, name := range fleetyaml.FileNames() {
-		if info, err := fs.Stat(fsys, path.Join(dir, name)); err == nil && !info.IsDir() {
-			return name
-		}
-	}
-	return ""
+// fleetFiles returns the names of the fleet.yaml in dir, the one that is read
+// first.
+func fleetFiles(fsys fs.FS, dir string) []string {
+	return slices.DeleteFunc(fleetyaml.FileNames(), func(name string) bool {
+		info, err := fs.Stat(fsys, path.Join(dir, name))
+		return err != nil || info.IsDir()
+	})
 }
 
 func isYAML(name string) bool {

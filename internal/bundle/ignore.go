@@ -56,6 +56,29 @@ func ignorePattern(line string) string {
 	return trimmed
 }
 
+// ignoreWarnings tells of lines that look as if they did more than they do:
+// patterns are matched with names alone, and nothing can be taken back.
+func ignoreWarnings(data []byte, file string) []string {
+	var warnings []string
+	for i, line := range strings.Split(string(data), "\n") {
+		pattern := ignorePattern(line)
+		dir := strings.TrimSuffix(strings.TrimSuffix(pattern, "/*"), "/")
+		why := ""
+		switch {
+		case strings.HasPrefix(pattern, "!"):
+			why = "nothing can be taken back with !; it is taken for a part of the name"
+		case strings.Contains(dir, "/") && strings.Contains(dir, "**"):
+			why = "** is not known; a name holds in all directories below, NAME/* for all that directories of a name hold"
+		case strings.Contains(dir, "/"):
+			why = fmt.Sprintf("patterns are names and not paths; put %q into the %s of its directory", path.Base(dir), ignoreFile)
+		default:
+			continue
+		}
+		warnings = append(warnings, fmt.Sprintf("%s:%d: %q ignores nothing: %s", file, i+1, pattern, why))
+	}
+	return warnings
+}
+
 // match tells whether the file or directory called base is ignored.
 func (g ignores) match(base string) bool { return matchAny(g.names, base) }
 

@@ -17,11 +17,16 @@ const maxDepth = 64
 type lister struct {
 	fsys fs.FS
 	root string
+	// options is the file that is read for fleet.yaml, relative to root; it
+	// makes no bundle of the directory that it is in.
+	options string
 	// files are relative to root.
 	files []string
 	// nested are the directories below root, relative to it, that are bundles
 	// of their own.
 	nested map[string]bool
+	// warnings are of ignore files.
+	warnings []string
 }
 
 // list collects what lies in dir, which is relative to the root. inherited are
@@ -39,7 +44,8 @@ func (l *lister) list(dir string, inherited ignores, depth int) error {
 	if err != nil {
 		return err
 	}
-	if dir != "." && fleetFile(l.fsys, full) != "" {
+	isOptions := func(name string) bool { return path.Join(dir, name) == l.options }
+	if dir != "." && len(slices.DeleteFunc(fleetFiles(l.fsys, full), isOptions)) > 0 {
 		l.nested[dir] = true
 	}
 	for _, entry := range entries {
@@ -84,7 +90,9 @@ func (l *lister) patterns(dir string, inherited ignores) (ignores, error) {
 	if err != nil {
 		return inherited, fmt.Errorf("cannot read %s: %w", file, err)
 	}
-	return inherited.with(data, file)
+	patterns, err := inherited.with(data, file)
+	l.warnings = append(l.warnings, ignoreWarnings(data, file)...)
+	return patterns, err
 }
 
 // skipped tells whether an entry is hidden. The ignore file of Helm charts is

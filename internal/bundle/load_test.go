@@ -63,6 +63,25 @@ func filesOf(t *testing.T, files source.Tree) []string {
 	return out
 }
 
+func TestIgnoreLinesThatDoNothing(t *testing.T) {
+	drafts, _ := Scan(tree("x/.fleetignore: !a.yaml\\n**/b.yaml\\ndocs/**\\n/c.yaml\\nsub/d.yaml\\n*.txt\\ndir/*\\ndir/\nx/a.yaml:"), Input{RepoName: "repo"})
+	want := []string{
+		`x/.fleetignore:1: "!a.yaml" ignores nothing: nothing can be taken back with !`,
+		`x/.fleetignore:2: "**/b.yaml" ignores nothing: ** is not known`,
+		`x/.fleetignore:3: "docs/**" ignores nothing: ** is not known`,
+		`x/.fleetignore:4: "/c.yaml" ignores nothing: patterns are names and not paths; put "c.yaml" into the .fleetignore of its directory`,
+		`x/.fleetignore:5: "sub/d.yaml" ignores nothing: patterns are names and not paths; put "d.yaml" into the .fleetignore of its directory`,
+	}
+	if len(drafts) != 1 || len(drafts[0].Warnings) != len(want) {
+		t.Fatalf("got %+v", drafts)
+	}
+	for i := range want {
+		if !strings.HasPrefix(drafts[0].Warnings[i], want[i]) {
+			t.Errorf("got %s, want %s", drafts[0].Warnings[i], want[i])
+		}
+	}
+}
+
 func TestBadIgnorePattern(t *testing.T) {
 	drafts, _ := Scan(tree("x/.fleetignore: ok\\n[a\nx/a.yaml:"), Input{RepoName: "repo"})
 	const want = `x/.fleetignore:2: "[a" is not a valid pattern`

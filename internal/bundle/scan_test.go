@@ -185,6 +185,21 @@ func TestScan(t *testing.T) {
 				"x/y repo-x-y [b.yaml]",
 			},
 		},
+		"driven scan, an entry twice": {
+			files: "x/dev.yaml: namespace: dev\nx/a.yaml:",
+			in:    Input{Bundles: []fleet.BundlePath{{Base: "x", Options: "dev.yaml"}, {Base: "/x/", Options: "./dev.yaml"}}},
+			want:  []string{"x repo-x-dev [a.yaml]"},
+		},
+		"driven scan, a file below": {
+			files: "x/fleet.yaml: nonsense: 1\nx/envs/dev/fleet.yaml: namespace: dev\nx/envs/dev/b.yaml:\nx/a.yaml:",
+			in:    Input{Bundles: []fleet.BundlePath{{Base: "x", Options: "envs/dev/fleet.yaml"}}},
+			want:  []string{"x repo-x-envs-dev-fleet [a.yaml envs/dev/b.yaml]"},
+		},
+		"driven scan, files below": {
+			files: "x/envs/dev/fleet.yaml: namespace: dev\nx/envs/dev/b.yaml:\nx/envs/prod/fleet.yaml: namespace: prod\nx/envs/prod/b.yaml:\nx/a.yaml:",
+			in:    Input{Bundles: []fleet.BundlePath{{Base: "x", Options: "envs/dev/fleet.yaml"}, {Base: "x", Options: "envs/prod/fleet.yaml"}}},
+			want:  []string{"x repo-x-envs-dev-fleet [a.yaml envs/dev/b.yaml]", "x repo-x-envs-prod-fleet [a.yaml envs/prod/b.yaml]"},
+		},
 		"driven scan, missing things": {
 			files: "x/a.yaml:",
 			in:    Input{Bundles: []fleet.BundlePath{{Base: "x", Options: "dev.yaml"}, {Base: "y"}}},
@@ -230,6 +245,14 @@ func TestStrictMakesErrorsOfWarnings(t *testing.T) {
 	drafts, err = Scan(files, Input{RepoName: "repo", Strict: true})
 	if err != nil || drafts[0].Err == nil || drafts[0].Err.Error() != want {
 		t.Errorf("strict: %+v, %v", drafts, err)
+	}
+}
+
+func TestBothSpellingsOfFleetYAML(t *testing.T) {
+	drafts, err := Scan(tree("x/fleet.yaml: name: a\nx/fleet.yml: name: b\nx/a.yaml:"), Input{RepoName: "repo"})
+	want := []string{"x/fleet.yaml:1: fleet.yml lies beside it and is not read; delete one of them"}
+	if err != nil || len(drafts) != 1 || drafts[0].Name != "a" || !slices.Equal(drafts[0].Warnings, want) {
+		t.Errorf("%+v, %v", drafts, err)
 	}
 }
 

@@ -72,6 +72,10 @@ func (in *Input) override(spec *fleet.BundleSpec) {
 		if in.TargetNamespace != "" {
 			spec.Targets[i].TargetNamespace = in.TargetNamespace
 		}
+		// Nor hide that the GitRepo asks for all to be deployed again.
+		if in.ForceSyncGeneration > 0 {
+			spec.Targets[i].ForceSyncGeneration = 0
+		}
 	}
 	spec.Paused = spec.Paused || in.Paused
 	spec.KeepResources = spec.KeepResources || in.KeepResources

@@ -71,7 +71,7 @@ func TestDefaultTargetIsTheGroupDefault(t *testing.T) {
 
 func TestGitRepoOverrides(t *testing.T) {
 	const file = `namespace: mine\nserviceAccount: mine\nlabels: {a: file}\nforceSyncGeneration: 3\n` +
-		`targetCustomizations: [{clusterName: a, namespace: custom, serviceAccount: root}]`
+		`targetCustomizations: [{clusterName: a, namespace: custom, serviceAccount: root, forceSyncGeneration: 5}]`
 	in := Input{
 		ServiceAccount: "forced", TargetNamespace: "forced", Paused: true, KeepResources: true, DeleteNamespace: true,
 		CorrectDrift: &fleet.CorrectDrift{Enabled: true}, ForceSyncGeneration: 9, Labels: map[string]string{"a": "repo", "b": "repo"},
@@ -86,6 +86,7 @@ func TestGitRepoOverrides(t *testing.T) {
 		"of the GitRepo":  {spec.Targets[1].TargetNamespace, "forced"},
 		"switches":        {[]bool{spec.Paused, spec.KeepResources, spec.DeleteNamespace, spec.CorrectDrift.Enabled}, []bool{true, true, true, true}},
 		"generation":      {spec.ForceSyncGeneration, int64(9)},
+		"not hidden":      {spec.Targets[0].ForceSyncGeneration, int64(0)},
 		"labels":          {draft.Labels, map[string]string{"a": "file", "b": "repo"}},
 	} {
 		if diff := cmp.Diff(pair[1], pair[0]); diff != "" {
@@ -115,6 +116,18 @@ func TestValuesFiles(t *testing.T) {
 	}
 	if got := show([]Draft{draft})[0]; got != ". repo [a.yaml sub/one.yaml]" {
 		t.Errorf("values files are no resources, others of their name are: %s", got)
+	}
+}
+
+func TestValuesFileNamedFromAbove(t *testing.T) {
+	drafts, err := Scan(tree(`web/fleet.yaml: helm: {valuesFiles: [web/values.yaml]}`+"\nweb/Chart.yaml: name: web\nweb/values.yaml: a: 1\n"), Input{RepoName: "repo"})
+	if err != nil || len(drafts) != 1 || drafts[0].Err != nil {
+		t.Fatalf("%v, %v", show(drafts), err)
+	}
+	const want = `web/fleet.yaml: valuesFiles are relative to the directory of fleet.yaml; values.yaml is read for "web/values.yaml"`
+	d := drafts[0]
+	if d.Spec.Helm.Values.Data["a"] != int64(1) || len(d.Warnings) != 1 || d.Warnings[0] != want {
+		t.Errorf("got %v, %v", d.Spec.Helm.Values, d.Warnings)
 	}
 }
 

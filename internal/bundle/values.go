@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"strings"
 
 	"github.com/flotilla-sh/flotilla/internal/fault"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
@@ -53,6 +54,10 @@ func (b *builder) readValues(name string) (map[string]any, error) {
 	if !fs.ValidPath(file) {
 		return nil, fmt.Errorf("%q leads out of the repository", name)
 	}
+	if rest, ok := b.fromAbove(name); ok {
+		b.warnings = append(b.warnings, fmt.Sprintf("%s: valuesFiles are relative to the directory of fleet.yaml; %s is read for %q", b.config, rest, name))
+		name, file = rest, path.Join(b.dir, rest)
+	}
 	data, err := fs.ReadFile(b.fsys, file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("the file %s does not exist%s", file, b.nearFile(file))
@@ -63,6 +68,18 @@ func (b *builder) readValues(name string) (map[string]any, error) {
 	b.valuesFiles = append(b.valuesFiles, path.Clean(name))
 	values, warnings, err := fleetyaml.Values(data, file)
 	return values, b.judge(warnings, err)
+}
+
+// fromAbove recognizes a values file of this directory that is named as seen
+// from the directory above, as some charts do that bring their own fleet.yaml.
+func (b *builder) fromAbove(name string) (string, bool) {
+	rest, ok := strings.CutPrefix(path.Clean(name), path.Base(b.dir)+"/")
+	if !ok {
+		return "", false
+	}
+	_, errAsWritten := fs.Stat(b.fsys, path.Join(b.dir, name))
+	_, errHere := fs.Stat(b.fsys, path.Join(b.dir, rest))
+	return rest, errors.Is(errAsWritten, fs.ErrNotExist) && errHere == nil
 }
 
 // nearFile guesses which file was meant.

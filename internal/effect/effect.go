@@ -21,7 +21,6 @@ func OfGitRepo(spec *fleet.GitRepoSpec) []string {
 		"spec.webhookSecret":          spec.WebhookSecret != "",
 		"spec.imageScanInterval":      spec.ImageSyncInterval != nil,
 		"spec.imageScanCommit":        spec.ImageScanCommit != nil,
-		"spec.deleteNamespace":        spec.DeleteNamespace,
 	})
 }
 
@@ -58,7 +57,6 @@ func OfBundle(spec *fleet.BundleSpec) []string {
 
 func ofOptions(o *fleet.BundleDeploymentOptions) []string {
 	fields := map[string]bool{
-		"deleteNamespace":              o.DeleteNamespace,
 		"namespaceLabels":              len(o.NamespaceLabels) > 0,
 		"namespaceAnnotations":         len(o.NamespaceAnnotations) > 0,
 		"downstreamResources":          len(o.DownstreamResources) > 0,

@@ -62,7 +62,7 @@ func expect(t *testing.T, name string, acts []string, said []string, want string
 
 func TestEveryFieldOfAGitRepo(t *testing.T) {
 	acts := strings.Fields("repo branch revision targetNamespace clientSecretName caBundle insecureSkipTLSVerify paths bundles " +
-		"paused serviceAccount targets pollingInterval disablePolling forceSyncGeneration keepResources correctDrift ociRegistrySecret")
+		"paused serviceAccount targets pollingInterval disablePolling forceSyncGeneration keepResources deleteNamespace correctDrift ociRegistrySecret")
 	eachField(func(name string, spec *fleet.GitRepoSpec) {
 		expect(t, name, acts, effect.OfGitRepo(spec), "spec."+name)
 	})
@@ -79,7 +79,7 @@ func TestEveryOptionOfABundle(t *testing.T) {
 	// Those that are held are not said to have no effect.
 	held := "serviceAccount allowedTargetNamespaceSelector render "
 	acts := strings.Fields(held + "defaultNamespace namespace kustomize helm createNamespace forceSyncGeneration yaml diff " +
-		"keepResources ignore correctDrift deleteCRDResources")
+		"keepResources deleteNamespace ignore correctDrift deleteCRDResources")
 	eachField(func(name string, o *fleet.BundleDeploymentOptions) {
 		expect(t, name, acts, effect.OfBundle(&fleet.BundleSpec{BundleDeploymentOptions: *o}), name)
 		target := fleet.BundleTarget{BundleDeploymentOptions: *o}
@@ -102,7 +102,7 @@ func TestOfBundle(t *testing.T) {
 	spec.CorrectDrift = &fleet.CorrectDrift{Enabled: true, Force: true, KeepFailHistory: true}
 	spec.Targets = []fleet.BundleTarget{{}}
 	spec.Targets[0].DeleteNamespace = true
-	want := []string{"correctDrift.keepFailHistory", "deleteNamespace", "rolloutStrategy"}
+	want := []string{"correctDrift.keepFailHistory", "rolloutStrategy"}
 	if diff := cmp.Diff(want, effect.OfBundle(&spec)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

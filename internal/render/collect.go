@@ -36,7 +36,7 @@ func (b *build) renderChart(ctx context.Context, chart *chartFiles) error {
 	for _, file := range out.CRDs {
 		// Megabytes that no value changes need not be digested each time.
 		parsed, err := b.texts.ParseAs(in.Digest+"/"+file.Name, file.Text)
-		if err := b.take(file.Name, parsed, err, b.addCRD); err != nil {
+		if err := b.take(file.Name, parsed, onlyObjects(parsed, err), b.addCRD); err != nil {
 			return err
 		}
 	}
@@ -122,10 +122,15 @@ func templateLine(file helm.File, outputLine int) int {
 func (b *build) readRaw(ctx context.Context) error {
 	for _, file := range raw.Manifests(b.files) {
 		if kustomize.IsKustomization(file.Path) {
-			return fault.Stall(ReasonLayout, fmt.Errorf("%s is a kustomization, and the bundle is not built with Kustomize: set kustomize.dir to %s", file.Path, path.Dir(file.Path)))
+			b.warn("%s is left out: it is a kustomization, and the bundle is not built with Kustomize; the files that it names are deployed as they are. Set kustomize.dir to %s, or leave the directory out with .fleetignore", file.Path, path.Dir(file.Path))
+			continue
 		}
-		if err := b.read(file.Path, file.Data, b.addRaw); err != nil {
+		parsed, err := b.texts.Parse(file.Data)
+		if err := b.take(file.Path, parsed, err, b.addRaw); err != nil {
 			return err
+		}
+		for _, foreign := range parsed.Foreign {
+			b.warn("%s:%d is left out: %s; leave the file out with .fleetignore to silence this", file.Path, foreign.Line, foreign.Message)
 		}
 	}
 	templates := raw.Templates(b.files)
@@ -138,7 +143,20 @@ func (b *build) readRaw(ctx context.Context) error {
 // read parses one text and gives its objects to add.
 func (b *build) read(name string, text []byte, add func(name string, doc *manifest.Doc)) error {
 	parsed, err := b.texts.Parse(text)
-	return b.take(name, parsed, err, add)
+	return b.take(name, parsed, onlyObjects(parsed, err), add)
+}
+
+// onlyObjects is the error of a text that must hold objects and nothing else:
+// what a template renders to is never anything else on purpose.
+func onlyObjects(parsed *manifest.Parsed, err error) error {
+	if err != nil || len(parsed.Foreign) == 0 {
+		return err
+	}
+	return &parsed.Foreign[0]
+}
+
+func (b *build) warn(format string, args ...any) {
+	b.result.Warnings = append(b.result.Warnings, fmt.Sprintf(format, args...))
 }
 
 // take gives the objects of a parsed text to add.
@@ -153,7 +171,7 @@ func (b *build) take(name string, parsed *manifest.Parsed, err error, add func(n
 		add(name, &parsed.Docs[i])
 	}
 	for _, warning := range parsed.Warnings {
-		b.result.Warnings = append(b.result.Warnings, fmt.Sprintf("%s:%d: %s", name, warning.Line, warning.Message))
+		b.warn("%s:%d: %s", name, warning.Line, warning.Message)
 	}
 	return nil
 }
@@ -213,7 +231,7 @@ func (b *build) kustomize(ctx context.Context, found layout) error {
 	b.items = kept
 	for _, object := range objects {
 		parsed, err := manifest.FromObject(object)
-		if err != nil {
+		if err := onlyObjects(parsed, err); err != nil {
 			return fault.Stall(ReasonManifest, fmt.Errorf("%s builds something that cannot be applied: %w", found.kustomization, err))
 		}
 		for i := range parsed.Docs {

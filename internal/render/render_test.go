@@ -116,17 +116,44 @@ func TestRawYAML(t *testing.T) {
 			files:   "-- a.yaml --\n" + configMap("a") + "---\n" + configMap("b") + "-- overlays/o/a_patch.yaml --\ndata: {from: patched}\n",
 			options: overlay("o"), err: "overlays/o/a_patch.yaml cannot be applied to a.yaml: the file has several objects",
 		},
-		"YAML that is no object": {files: "-- conf/values.yaml --\n# hello\nreplicas: 1\n", err: "conf/values.yaml:2: this is no Kubernetes object, apiVersion and kind are missing (it has replicas)"},
-		"no YAML":                {files: "-- a.yaml --\na: b: c\n", err: `a.yaml:1: this is not YAML: mapping values are not allowed in this context (near "a: b: c")`},
+		"an object without apiVersion": {files: "-- conf/pod.yaml --\n# hello\nkind: Pod\n", err: "conf/pod.yaml:2: this is no Kubernetes object, apiVersion is missing (it has kind): correct it, or leave the file out with .fleetignore"},
+		"a patch of values": {
+			files:   web + "-- values.yaml --\nnum: 1\nsize: 2\n-- templates/a.yaml --\n" + configMap("a") + "  num: 'n{{ .Values.num }} {{ .Values.size }}'\n-- overlays/prod/values_patch.yaml --\nsize: 3\n",
+			options: overlay("prod"), want: []string{"ConfigMap default/a"}, contain: `"num":"n1 3"`,
+		},
+		"a patch keeps lines": {
+			files:   "-- a.yaml --\n# hello\n\n" + configMap("a") + "---\n\n" + configMap("b") + "---\nkind: Pod\n-- overlays/o/a_patch.yaml --\nkind: ConfigMap\nmetadata: {name: b}\ndata: {from: patched}\n",
+			options: overlay("o"), err: "a.yaml:18: this is no Kubernetes object, apiVersion is missing",
+		},
+		"an overlay outside": {files: overlays, options: overlay("../x"), err: `yaml.overlays names "../x", which is no name of a directory below overlays/`},
+		"no YAML":            {files: "-- a.yaml --\na: b: c\n", err: `a.yaml:1: this is not YAML: mapping values are not allowed in this context (near "a: b: c")`},
 		"one object in two files": {
 			files: "-- a.yaml --\n" + configMap("x") + "-- b.yaml --\n---\n" + configMap("x"), err: "ConfigMap default/x is in a.yaml:1 and in b.yaml:2: remove or rename one of them",
 		},
 		"one object twice in a file": {files: "-- a.yaml --\n" + configMap("x") + "---\n" + configMap("x"), err: "ConfigMap default/x is in a.yaml:1 and in a.yaml:8"},
-		"a kustomization further down": {
-			files: "-- base/kustomization.yaml --\nresources: []\n", err: "base/kustomization.yaml is a kustomization, and the bundle is not built with Kustomize: set kustomize.dir to base",
-		},
 	} {
 		t.Run(name, func(t *testing.T) { s.check(t) })
+	}
+}
+
+func TestWhatIsNoObjectIsLeftOutOfPlainYAML(t *testing.T) {
+	s := situation{
+		files: "-- a.yaml --\n" + configMap("a") + "---\nreplicas: 1\n-- dashboard.json --\n{\"panels\": []}\n-- base/kustomization.yaml --\nresources: []\n",
+		want:  []string{"ConfigMap default/a"},
+	}
+	want := []string{
+		"a.yaml:8 is left out: this is no Kubernetes object, apiVersion and kind are missing (it has replicas)",
+		"base/kustomization.yaml is left out: it is a kustomization, and the bundle is not built with Kustomize; the files that it names are deployed as they are. Set kustomize.dir to base",
+		"dashboard.json:1 is left out",
+	}
+	got := s.check(t).Warnings
+	if len(got) != len(want) {
+		t.Fatalf("got %q", got)
+	}
+	for i := range want {
+		if !strings.HasPrefix(got[i], want[i]) {
+			t.Errorf("got %s\nwant %s", got[i], want[i])
+		}
 	}
 }
 
@@ -195,10 +222,11 @@ func TestKustomize(t *testing.T) {
 		"-- overlays/prod/kustomization.yaml --\nresources: [../../base]\nnamePrefix: prod-\nconfigMapGenerator:\n- name: gen\n  literals: [url=https://example.com]\n"
 	chart := web + "-- templates/a.yaml --\n" + configMap("{{ .Release.Name }}") + "-- crds/c.yaml --\n" + crd
 	for name, s := range map[string]situation{
-		"in the root":        {files: "-- kustomization.yaml --\nresources: [sub/a.yaml]\nnamespace: k\n-- sub/a.yaml --\n" + configMap("a") + "-- unused.yaml --\nnot: used\n", want: []string{"ConfigMap k/a"}},
-		"a directory":        {files: base, options: dir("overlays/prod"), want: []string{"ConfigMap default/prod-a", "ConfigMap default/prod-gen-b6m879h4d7"}},
-		"after a chart":      {files: chart + "-- kustomization.yaml --\nnameSuffix: -k\n", want: []string{"CustomResourceDefinition /widgets.example.com", "ConfigMap default/shop-k"}},
-		"chart and resource": {files: chart + "-- k/kustomization.yaml --\nresources: [b.yaml]\n-- k/b.yaml --\n" + configMap("b"), options: dir("k"), want: []string{"CustomResourceDefinition /widgets.example.com", "ConfigMap default/b", "ConfigMap default/shop"}},
+		"in the root":                   {files: "-- kustomization.yaml --\nresources: [sub/a.yaml]\nnamespace: k\n-- sub/a.yaml --\n" + configMap("a") + "-- unused.yaml --\nnot: used\n", want: []string{"ConfigMap k/a"}},
+		"a directory":                   {files: base, options: dir("overlays/prod"), want: []string{"ConfigMap default/prod-a", "ConfigMap default/prod-gen-b6m879h4d7"}},
+		"after a chart":                 {files: chart + "-- kustomization.yaml --\nnameSuffix: -k\n", want: []string{"CustomResourceDefinition /widgets.example.com", "ConfigMap default/shop-k"}},
+		"chart and resource":            {files: chart + "-- k/kustomization.yaml --\nresources: [b.yaml]\n-- k/b.yaml --\n" + configMap("b"), options: dir("k"), want: []string{"CustomResourceDefinition /widgets.example.com", "ConfigMap default/b", "ConfigMap default/shop"}},
+		"after a chart, which it names": {files: chart + "-- kustomization.yaml --\nnameSuffix: -k\nresources:\n- b.yaml\n- fleet-manifests.yaml\n-- b.yaml --\n" + configMap("b"), want: []string{"CustomResourceDefinition /widgets.example.com", "ConfigMap default/b-k", "ConfigMap default/shop-k"}},
 		"inline patch with a URL": {
 			files: "-- kustomization.yaml --\nresources: [a.yaml]\npatches:\n- target: {kind: ConfigMap}\n  patch: '[{\"op\": \"add\", \"path\": \"/data/url\", \"value\": \"https://example.com\"}]'\n-- a.yaml --\n" + configMap("a"),
 			want:  []string{"ConfigMap default/a"}, contain: "https://example.com",

@@ -169,6 +169,14 @@ func TestParseTellsWhatIsWrong(t *testing.T) {
 			file:   "name: Web_1\n",
 			errors: []string{`1: "name": "Web_1" cannot be the name of a bundle: a lowercase RFC 1123 subdomain must consist of`},
 		},
+		"name that fits no label": {
+			file:   "name: " + strings.Repeat("a", 64) + "\n",
+			errors: []string{`1: "name": "` + strings.Repeat("a", 64) + `" cannot be the name of a bundle: it is 64 characters long, and 63 fit into a label`},
+		},
+		"no override": {
+			file:     "overrideTargets: []\n",
+			warnings: []string{`1: "overrideTargets" is empty and has no effect: the targets of the GitRepo hold`},
+		},
 		"mode": {
 			file:   "targetCustomizationMode: Both\n",
 			errors: []string{`1: "targetCustomizationMode" is "Both"; it must be FirstMatch or AllMatches`},

@@ -35,6 +35,9 @@ func (d *decoder) validate(f *FleetYAML) {
 	for i := range f.TargetCustomizations {
 		d.target(fmt.Sprintf("targetCustomizations[%d]", i), &f.TargetCustomizations[i])
 	}
+	if f.OverrideTargets != nil && len(f.OverrideTargets) == 0 {
+		d.warnAt("overrideTargets", "%q is empty and has no effect: the targets of the GitRepo hold; to deploy nowhere, use targetCustomizations with doNotDeploy", "overrideTargets")
+	}
 	for i := range f.OverrideTargets {
 		d.gitTarget(fmt.Sprintf("overrideTargets[%d]", i), &f.OverrideTargets[i])
 	}
@@ -51,6 +54,10 @@ func (d *decoder) warnAt(path, format string, args ...any) {
 
 func (d *decoder) name(path, name string) {
 	if name == "" {
+		return
+	}
+	if len(name) > validation.LabelValueMaxLength {
+		d.errorAt(path, "%q: %q cannot be the name of a bundle: it is %d characters long, and %d fit into a label", path, name, len(name), validation.LabelValueMaxLength)
 		return
 	}
 	for _, reason := range validation.IsDNS1123Subdomain(name) {

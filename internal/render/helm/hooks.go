@@ -14,7 +14,7 @@ func effect(file, text string) string {
 		return ""
 	}
 	parsed, err := manifest.Parse([]byte(text))
-	if err != nil {
+	if err != nil || len(parsed.Foreign) > 0 {
 		return text
 	}
 	var all strings.Builder

@@ -45,11 +45,15 @@ type Builder struct{ mu sync.Mutex }
 // Build returns the objects of a kustomization in its order.
 func (b *Builder) Build(ctx context.Context, in Input) ([]map[string]any, error) {
 	tree := newTree(in.Files)
+	if in.Manifests != nil {
+		// Before the check, since the kustomization may name the file.
+		tree[path.Join(in.Dir, Injected)] = in.Manifests
+	}
 	if err := tree.check(path.Clean(in.Dir)); err != nil {
 		return nil, fault.Stall(Reason, err)
 	}
 	if in.Manifests != nil {
-		if err := tree.inject(path.Clean(in.Dir), in.Manifests); err != nil {
+		if err := tree.inject(path.Clean(in.Dir)); err != nil {
 			return nil, fault.Stall(Reason, err)
 		}
 	}

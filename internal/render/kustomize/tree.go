@@ -205,9 +205,9 @@ func isRemote(entry string) bool {
 		strings.HasPrefix(lower, "git@") || strings.Contains(lower, "?ref=") || strings.Contains(lower, ".git/") || strings.HasSuffix(lower, ".git")
 }
 
-// inject writes rendered objects beside the kustomization of dir and puts them
-// before its own resources.
-func (t tree) inject(dir string, manifests []byte) error {
+// inject puts the rendered objects before the resources of the kustomization
+// of dir.
+func (t tree) inject(dir string) error {
 	file := t.find(dir)
 	var fields map[string]any
 	if err := yaml.Unmarshal(t[file], &fields); err != nil {
@@ -216,13 +216,14 @@ func (t tree) inject(dir string, manifests []byte) error {
 	if fields == nil {
 		fields = map[string]any{}
 	}
-	own, _ := fields["resources"].([]any)
-	fields["resources"] = append([]any{Injected}, own...)
+	// A kustomization may name the file itself, to say where it comes.
+	if own, _ := fields["resources"].([]any); !slices.Contains(own, any(Injected)) {
+		fields["resources"] = append([]any{Injected}, own...)
+	}
 	text, err := yaml.Marshal(fields)
 	if err != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}
 	t[file] = text
-	t[path.Join(dir, Injected)] = manifests
 	return nil
 }

@@ -22,8 +22,19 @@ type Doc struct {
 type Parsed struct {
 	// Docs are the objects in the order of the text.
 	Docs []Doc
+	// Foreign are the maps that have neither apiVersion nor kind: values, say,
+	// or the configuration of some tool.
+	Foreign []Problem
 	// Warnings tell what is odd about the text but does no harm.
 	Warnings []Problem
+}
+
+// Value is a document of a text.
+type Value struct {
+	// Content is what the document holds, as encoding/json knows it.
+	Content any
+	// Line is the first line of the document in its text.
+	Line int
 }
 
 // Problem is something that is wrong in a text.

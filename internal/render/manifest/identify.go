@@ -70,7 +70,16 @@ func (d *Doc) notAnObject() error {
 	case d.APIVersion != "":
 		missing = "kind is"
 	}
-	return fmt.Errorf("this is no Kubernetes object, %s missing (it has %s): correct it, or leave the file out with .fleetignore", missing, fieldNames(d.Object))
+	return errors.New(noObject(missing, d.Object) + ": correct it, or leave the file out with .fleetignore")
+}
+
+// foreign says of a map without kind and apiVersion what it is not.
+func foreign(object map[string]any) string {
+	return noObject("apiVersion and kind are", object)
+}
+
+func noObject(missing string, object map[string]any) string {
+	return fmt.Sprintf("this is no Kubernetes object, %s missing (it has %s)", missing, fieldNames(object))
 }
 
 // fieldNames lists the first fields of a map for a message.

@@ -66,7 +66,6 @@ func TestParseSaysWhatIsWrong(t *testing.T) {
 		"no YAML":                {"---\n# x\n---\nb: c: d\n", 4, `mapping values are not allowed in this context (near "b: c: d")`},
 		"a text":                 {"\nhello\n", 2, "no Kubernetes object but a text"},
 		"a list":                 {"- a\n", 1, "no Kubernetes object but a list"},
-		"values":                 {"replicas: 1\nimage: x\n", 1, "apiVersion and kind are missing (it has image, replicas)"},
 		"no kind":                {"apiVersion: v1\nmetadata: {name: x}\n", 1, "kind is missing"},
 		"no apiVersion":          {"kind: Pod\nmetadata: {name: x}\n", 1, "apiVersion is missing"},
 		"no metadata":            {head, 1, "this ConfigMap has no metadata.name"},
@@ -75,10 +74,10 @@ func TestParseSaysWhatIsWrong(t *testing.T) {
 		"a number for a name":    {head + "metadata: {name: 12}\n", 1, "metadata.name is the number 12 and not a string"},
 		"a boolean annotation":   {head + "metadata: {name: x, annotations: {a/b: true}}\n", 1, `metadata.annotations["a/b"] of ConfigMap x is the boolean true: put it in quotes`},
 		"a list of labels":       {head + "metadata: {name: x, labels: [a]}\n", 1, "metadata.labels of ConfigMap x is a list"},
-		"a template not quoted":  {head + "metadata: {name: {{ .x }}}\n", 1, "a template in braces needs quotes"},
+		"a template not quoted":  {head + "metadata: {name: {{ .x }}}\n", 3, "a template in braces needs quotes"},
 		"no object in a list":    {"apiVersion: v1\nkind: List\nitems: [1]\n", 1, "no Kubernetes object but the number 1"},
 		"not a number":           {head + "metadata: {name: x}\ndata: {a: .nan}\n", 1, "no number that JSON can hold"},
-		"second document's line": {head + "metadata: {name: x}\n---\n\nfoo: 1\n", 6, "apiVersion and kind are missing"},
+		"second document's line": {head + "metadata: {name: x}\n---\n\nkind: x\n", 6, "apiVersion is missing"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Parse([]byte(tt.text))
@@ -90,6 +89,14 @@ func TestParseSaysWhatIsWrong(t *testing.T) {
 				t.Errorf("got %v, want line %d: %s", problem, tt.line, tt.message)
 			}
 		})
+	}
+}
+
+func TestParseTellsWhatIsForeign(t *testing.T) {
+	parsed, err := Parse([]byte("replicas: 1\nimage: x\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n"))
+	want := Problem{Line: 1, Message: "this is no Kubernetes object, apiVersion and kind are missing (it has image, replicas)"}
+	if err != nil || len(parsed.Docs) != 1 || len(parsed.Foreign) != 1 || parsed.Foreign[0] != want {
+		t.Errorf("got %+v, %v", parsed, err)
 	}
 }
 

@@ -20,19 +20,34 @@ var yamlLine = regexp.MustCompile(`line (\d+): `)
 // *Problem is returned for the first thing that is no object.
 func Parse(text []byte) (*Parsed, error) {
 	parsed := &Parsed{}
-	for _, c := range split(text) {
-		value, err := parsed.decode(c)
-		if err != nil {
-			return nil, err
-		}
-		if value == nil {
-			continue
-		}
-		if err := parsed.add(value, c.line); err != nil {
+	values, err := parsed.read(text)
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range values {
+		if err := parsed.add(v.Content, v.Line); err != nil {
 			return nil, err
 		}
 	}
 	return parsed, nil
+}
+
+// Values reads a stream of YAML documents, whatever they hold.
+func Values(text []byte) ([]Value, error) { return new(Parsed).read(text) }
+
+// read returns what the documents of a text hold, without the empty ones.
+func (p *Parsed) read(text []byte) ([]Value, error) {
+	var values []Value
+	for _, c := range split(text) {
+		content, err := p.decode(c)
+		if err != nil {
+			return nil, err
+		}
+		if content != nil {
+			values = append(values, Value{Content: content, Line: c.line})
+		}
+	}
+	return values, nil
 }
 
 // FromObject makes a Doc of an object that is already decoded, as it comes out
@@ -73,12 +88,22 @@ func syntaxProblem(c chunk, err error) *Problem {
 	}
 	if strings.HasPrefix(message, "invalid map key") {
 		message = "a map as the key of a map (a template in braces needs quotes)"
+		offset = c.braces()
 	}
 	message = "this is not YAML: " + strings.Join(strings.Fields(message), " ")
 	if excerpt := c.excerpt(offset); excerpt != "" {
 		message += fmt.Sprintf(" (near %q)", excerpt)
 	}
 	return &Problem{Line: c.line + offset, Message: message}
+}
+
+// braces returns which line of the document has the first template in braces,
+// for an error that the library gives no line: 0 where there is none.
+func (c chunk) braces() int {
+	if before, _, ok := bytes.Cut(c.text, []byte("{{")); ok {
+		return bytes.Count(before, []byte("\n"))
+	}
+	return 0
 }
 
 // excerpt returns a line of the document for a message.
@@ -123,6 +148,10 @@ func (p *Parsed) add(value any, line int) error {
 	}
 	if items, ok := listItems(object); ok {
 		return p.addList(object, items, line)
+	}
+	if object["apiVersion"] == nil && object["kind"] == nil {
+		p.Foreign = append(p.Foreign, Problem{Line: line, Message: foreign(object)})
+		return nil
 	}
 	doc, err := newDoc(object, line)
 	if err != nil {

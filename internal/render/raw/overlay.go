@@ -2,6 +2,7 @@ package raw
 
 import (
 	"fmt"
+	"io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -34,6 +35,9 @@ func Overlay(files []source.File, names []string) ([]source.File, error) {
 
 // lay lays one overlay over the files.
 func lay(merged map[string][]byte, files []source.File, name string) error {
+	if !fs.ValidPath(name) || name == "." {
+		return fmt.Errorf("yaml.overlays names %q, which is no name of a directory below %s/: correct it", name, overlayDir)
+	}
 	prefix := path.Join(overlayDir, name) + "/"
 	found := false
 	for _, file := range files {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -16,9 +17,28 @@ import (
 	"github.com/flotilla-sh/flotilla/internal/source"
 )
 
-// applyPatch patches the one object of a file that the patch is for.
+// identity is what a patch, or what it is for, says of itself. Values and
+// kustomizations can be patched too, and have none.
+type identity struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Metadata   struct {
+		Name string `json:"name"`
+	} `json:"metadata"`
+}
+
+func (id identity) String() string { return strings.TrimSpace(id.Kind + " " + id.Metadata.Name) }
+
+// document is one document of a file that is patched.
+type document struct {
+	identity
+	text []byte // as JSON
+	line int
+}
+
+// applyPatch patches the one document of a file that the patch is for.
 func applyPatch(name string, data []byte, patch source.File) ([]byte, error) {
-	parsed, err := manifest.Parse(data)
+	docs, err := documents(data)
 	if err != nil {
 		return nil, fmt.Errorf("%s cannot be patched by %s: %w", name, patch.Path, err)
 	}
@@ -26,32 +46,59 @@ func applyPatch(name string, data []byte, patch source.File) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s is not YAML: %w", patch.Path, err)
 	}
-	index, err := choose(parsed.Docs, patchJSON)
+	index, err := choose(docs, patchJSON)
 	if err != nil {
 		return nil, fmt.Errorf("%s cannot be applied to %s: %w", patch.Path, name, err)
 	}
-	var out bytes.Buffer
-	for i, doc := range parsed.Docs {
-		text := doc.JSON
-		if i == index {
-			if text, err = patchObject(&doc, patchJSON); err != nil {
-				return nil, fmt.Errorf("%s cannot be applied to %s (%s %s): %w", patch.Path, name, doc.Kind, doc.Name, err)
-			}
-		}
-		fmt.Fprintf(&out, "---\n%s\n", text)
+	doc := &docs[index]
+	if doc.text, err = doc.patch(patchJSON); err != nil {
+		return nil, fmt.Errorf("%s cannot be applied to %s:%d (%s): %w", patch.Path, name, doc.line, doc.identity, err)
 	}
-	return out.Bytes(), nil
+	return join(docs), nil
 }
 
-// choose returns the index of the object that a patch is for: the one that it
-// names, or the only one.
-func choose(docs []manifest.Doc, patch []byte) (int, error) {
-	var named struct {
-		Kind     string `json:"kind"`
-		Metadata struct {
-			Name string `json:"name"`
-		} `json:"metadata"`
+// documents reads the documents of a file.
+func documents(data []byte) ([]document, error) {
+	values, err := manifest.Values(data)
+	if err != nil {
+		return nil, err
 	}
+	docs := make([]document, len(values))
+	for i, value := range values {
+		docs[i].line = value.Line
+		if docs[i].text, err = json.Marshal(value.Content); err != nil {
+			return nil, err
+		}
+		// What is of another shape has no identity.
+		_ = json.Unmarshal(docs[i].text, &docs[i].identity)
+	}
+	return docs, nil
+}
+
+// join writes documents as one file, each on the line that it had where there
+// is room, so that messages name the lines of the file in Git.
+func join(docs []document) []byte {
+	var out bytes.Buffer
+	line := 1
+	for i, doc := range docs {
+		if i > 0 {
+			out.WriteString("---\n")
+			line++
+		}
+		for ; line < doc.line; line++ {
+			out.WriteByte('\n')
+		}
+		out.Write(doc.text)
+		out.WriteByte('\n')
+		line++
+	}
+	return out.Bytes()
+}
+
+// choose returns the index of the document that a patch is for: the one that
+// it names, or the only one.
+func choose(docs []document, patch []byte) (int, error) {
+	var named identity
 	if !isList(patch) {
 		if err := json.Unmarshal(patch, &named); err != nil {
 			return 0, fmt.Errorf("a patch is a list of JSON Patch operations or a part of an object: %w", err)
@@ -59,7 +106,7 @@ func choose(docs []manifest.Doc, patch []byte) (int, error) {
 	}
 	found := -1
 	for i, doc := range docs {
-		if (named.Kind != "" && named.Kind != doc.Kind) || (named.Metadata.Name != "" && named.Metadata.Name != doc.Name) {
+		if (named.Kind != "" && named.Kind != doc.Kind) || (named.Metadata.Name != "" && named.Metadata.Name != doc.Metadata.Name) {
 			continue
 		}
 		if found >= 0 {
@@ -72,26 +119,27 @@ func choose(docs []manifest.Doc, patch []byte) (int, error) {
 		return found, nil
 	case len(docs) == 1: // a patch may rename the only object
 		return 0, nil
+	case len(docs) == 0:
+		return 0, errors.New("the file is empty")
 	}
-	return 0, fmt.Errorf("the file has no %s %s", named.Kind, named.Metadata.Name)
+	return 0, fmt.Errorf("the file has no %s", named)
 }
 
-// patchObject applies a patch as its content implies: a list is a JSON Patch,
-// a part of a built-in kind a strategic merge patch, of another kind a merge
-// patch.
-func patchObject(doc *manifest.Doc, patch []byte) ([]byte, error) {
+// patch applies a patch as its content implies: a list is a JSON Patch, a part
+// of a built-in kind a strategic merge patch, of anything else a merge patch.
+func (d *document) patch(patch []byte) ([]byte, error) {
 	if isList(patch) {
 		operations, err := jsonpatch.DecodePatch(patch)
 		if err != nil {
 			return nil, err
 		}
-		return operations.Apply(doc.JSON)
+		return operations.Apply(d.text)
 	}
-	kind := schema.FromAPIVersionAndKind(doc.APIVersion, doc.Kind)
+	kind := schema.FromAPIVersionAndKind(d.APIVersion, d.Kind)
 	if typed, err := scheme.Scheme.New(kind); err == nil {
-		return strategicpatch.StrategicMergePatch(doc.JSON, patch, typed)
+		return strategicpatch.StrategicMergePatch(d.text, patch, typed)
 	}
-	return jsonpatch.MergePatch(doc.JSON, patch)
+	return jsonpatch.MergePatch(d.text, patch)
 }
 
 func isList(text []byte) bool { return bytes.HasPrefix(bytes.TrimSpace(text), []byte("[")) }

@@ -105,7 +105,7 @@ func (c *childLoop) serve() error {
 // fulfil renders one order and writes the reply.
 func (c *childLoop) fulfil(in *incoming) error {
 	req := in.order.Request
-	if in.order.Paths == nil {
+	if !in.order.WithFiles {
 		known, ok := c.sources.Get(req.SourceDigest)
 		if !ok {
 			return c.pipe.send(reply{NeedFiles: true}, nil)

@@ -14,11 +14,12 @@ type hello struct {
 	MemoryLimit int64 `json:"memoryLimit"`
 }
 
-// order asks a child for a render. Its files follow as parts where Paths names
-// them; otherwise the child has them from an earlier order, or asks.
+// order asks a child for a render. Its files follow as parts, by Paths, where
+// WithFiles is set; otherwise the child has them from an earlier order, or asks.
 type order struct {
-	Request render.Request `json:"request"`
-	Paths   []string       `json:"paths,omitempty"`
+	Request   render.Request `json:"request"`
+	WithFiles bool           `json:"withFiles,omitempty"`
+	Paths     []string       `json:"paths,omitempty"`
 }
 
 // reply is a child's answer. The objects' JSON follows as parts.
@@ -42,7 +43,7 @@ type failure struct {
 
 // pack takes the files out of a request.
 func pack(req render.Request, withFiles bool) (order, [][]byte) {
-	o := order{Request: req}
+	o := order{Request: req, WithFiles: withFiles}
 	o.Request.SourceDigest = render.SourceDigest(&req)
 	o.Request.Files = nil
 	if !withFiles {

@@ -191,3 +191,13 @@ func BenchmarkKubePrometheusStack(b *testing.B) {
 		}
 	}
 }
+
+func TestNoFiles(t *testing.T) {
+	pool := newPool(t, worker.Options{})
+	for range 2 {
+		result, err := pool.Render(context.Background(), render.Request{Bundle: "empty"})
+		if err != nil || len(result.Objects) > 0 {
+			t.Errorf("got %+v, %v", result, err)
+		}
+	}
+}
