@@ -50,6 +50,8 @@ type path struct {
 	// there are in the end, with their values.
 	after func(w *world)
 	left  map[string]string
+	// check looks at what else there is in the end.
+	check func(w *world)
 }
 
 // paths are the ways that an agent is killed on.
@@ -75,6 +77,19 @@ func paths() map[string]path {
 			before: web("a", "1", "old", "1"), begin: web("a", "2", "new", "1", "brief", "1"), arrived: ready, spoke: 7, hub: 2,
 			// What Git has dropped again meanwhile is not left behind.
 			after: web("a", "3", "new", "1"), left: map[string]string{"a": "3", "new": "1"},
+		},
+		"undressing": {
+			before: func(w *world) {
+				w.deploy("web", []string{configMap(w.ns("shop"), "a", "1")}, dressing(w.ns("shop"), "team", "web"))
+			},
+			begin: func(w *world) {
+				w.deploy("web", []string{configMap(w.ns("shop"), "a", "1")}, dressing(w.ns("shop"), "stage", "prod"))
+			},
+			arrived: ready, spoke: 3, hub: 1,
+			after: func(w *world) {
+				w.deploy("web", []string{configMap(w.ns("shop"), "a", "1")}, dressing(w.ns("shop")))
+			},
+			left: map[string]string{"a": "1"}, check: func(w *world) { w.wears(w.ns("shop"), nil) },
 		},
 		"removal": {
 			before: web("a", "1", "b", "1"), begin: mark, arrived: gone, spoke: 4, hub: 2,
@@ -143,6 +158,9 @@ func (p path) killed(t *testing.T, side string, n int, kind faultproxy.Kind) {
 		} else if _, err := w.object("v1/ConfigMap", w.ns("shop"), name); !apierrors.IsNotFound(err) {
 			t.Errorf("%s is left behind: %v", name, err)
 		}
+	}
+	if p.check != nil {
+		p.check(w)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/fluxcd/pkg/ssa"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -23,8 +24,8 @@ const (
 
 // appliers are the programs, by the begin of their names, that apply whole
 // objects: Helm, kubectl in all its forms, Rancher Fleet's agent, what the API
-// server noted for objects from before it kept field managers, and bundles.
-var appliers = []string{"helm", "kubectl", "fleetagent", "fleet-agent", "before-first-apply", "flotilla-"}
+// server noted for objects from before it kept field managers.
+var appliers = []string{"helm", "kubectl", "fleetagent", "fleet-agent", "before-first-apply"}
 
 // signatures are the fields that only the program writes that has the whole
 // object: whoever has one of them is an applier, whatever it is called.
@@ -92,11 +93,26 @@ func formerManagers(entries []metav1.ManagedFieldsEntry) ([]ssa.FieldManager, er
 		if err != nil {
 			return nil, err
 		}
-		if signed {
+		if signed || isBundle(e.Manager) {
 			add(e.Manager, true)
 		}
 	}
 	return out, nil
+}
+
+// isBundle tells whether a field manager applies the objects of a bundle, rather
+// than what one sets on a namespace that it does not have.
+func isBundle(manager string) bool {
+	return strings.HasPrefix(manager, "flotilla-") && !strings.HasPrefix(manager, dressPrefix)
+}
+
+// setsMetadata tells whether an entry has set a label or annotation.
+func setsMetadata(e metav1.ManagedFieldsEntry, kind, key string) bool {
+	if e.FieldsV1 == nil || e.Subresource != "" {
+		return false
+	}
+	set, err := ssa.FieldsToSet(*e.FieldsV1)
+	return err == nil && set.Has(fieldpath.MakePathOrDie("metadata", kind, key))
 }
 
 func hasSignature(e metav1.ManagedFieldsEntry) (bool, error) {

@@ -51,13 +51,13 @@ func (c *Client) DryRun(ctx context.Context, desired *unstructured.Unstructured,
 		metav1.ApplyOptions{FieldManager: manager, Force: true, DryRun: []string{metav1.DryRunAll}})
 }
 
-// patch sends a forced server-side apply, or only tries it.
-func (c *Client) patch(ctx context.Context, ref Ref, manager string, body []byte, try ...string) (*metav1.PartialObjectMetadata, error) {
+// patch sends a server-side apply, or only tries it. Without force it takes
+// nothing from other managers.
+func (c *Client) patch(ctx context.Context, ref Ref, manager string, body []byte, force bool, try ...string) (*metav1.PartialObjectMetadata, error) {
 	at, err := c.metadata(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
-	force := true
 	return at.Patch(ctx, ref.Name, types.ApplyPatchType, body, metav1.PatchOptions{FieldManager: manager, Force: &force, DryRun: try})
 }
 

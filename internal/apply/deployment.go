@@ -60,6 +60,10 @@ type Deployment struct {
 	Objects []*unstructured.Unstructured
 	// Previous is what it has.
 	Previous Inventory
+	// Dress is what it sets on its namespace, Dressed the namespaces on which
+	// it has set something.
+	Dress   Dress
+	Dressed []Dressed
 	// Live returns what is known of an object; nil knows nothing.
 	Live func(Ref) Live
 	// Abandoned tells whether a bundle is on this cluster and does not have,
@@ -131,6 +135,8 @@ type Result struct {
 	// Inventory is what the bundle has now, in apply order, with what could
 	// not be deleted yet.
 	Inventory Inventory
+	// Dressed are the namespaces on which it has set something.
+	Dressed []Dressed
 	// Changes lists what was written and what was left as it was.
 	Changes []Change
 	// Failures lists what is not as wanted, sorted.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	ssautil "github.com/fluxcd/pkg/ssa/utils"
@@ -42,7 +43,7 @@ func (e *Engine) Client() *Client { return e.client }
 // result.
 func (e *Engine) Apply(ctx context.Context, p *Plan, upTo int) (*Result, error) {
 	run := &run{engine: e, plan: p, known: p.deployment.Previous.index(), outcomes: make([]*outcome, len(p.items))}
-	run.result.Failures = slices.Clone(p.failures)
+	run.result.Failures, run.result.Dressed = slices.Clone(p.failures), p.Dressing()
 	first := p.before(Definitions + 1)
 	if err := run.definitions(ctx, first); err != nil {
 		return run.finish(ctx, false), err
@@ -53,12 +54,16 @@ func (e *Engine) Apply(ctx context.Context, p *Plan, upTo int) (*Result, error) 
 	if err := run.createNamespaces(ctx); err != nil {
 		return run.finish(ctx, false), err
 	}
+	run.dress(ctx)
 	end := len(p.items)
 	if upTo < Everything {
 		end = max(first, p.before(upTo+1))
 	}
 	if err := run.stage(ctx, first, end); err != nil {
 		return run.finish(ctx, false), err
+	}
+	if run.bare.Load() {
+		run.dress(ctx)
 	}
 	return run.finish(ctx, upTo == Everything), nil
 }
@@ -72,6 +77,10 @@ type run struct {
 	result   Result
 	// halted is true once an object was refused.
 	halted bool
+	// bare is true once the namespace to dress was made anew, and undressed is
+	// why it could not be dressed.
+	bare      atomic.Bool
+	undressed error
 }
 
 // outcome is what became of one item; without an entry the bundle does not
@@ -189,10 +198,20 @@ func (r *run) createNamespace(ctx context.Context, name string) error {
 	ns.SetAnnotations(map[string]string{CreatedAnnotation: r.plan.deployment.Owner.Bundle})
 	resource := schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 	_, err := r.engine.client.Objects.Resource(resource).Create(ctx, ns, metav1.CreateOptions{FieldManager: agentManager})
+	if err == nil {
+		r.made(name)
+	}
 	if err == nil || apierrors.IsAlreadyExists(err) {
 		return nil
 	}
 	return fmt.Errorf("create namespace %s: %w", name, err)
+}
+
+// made notes that a namespace is a new one.
+func (r *run) made(name string) {
+	if name == r.plan.deployment.Dress.Namespace {
+		r.bare.Store(true)
+	}
 }
 
 // stage applies items[from:to], kind after kind, several of a kind at a time.
@@ -246,6 +265,9 @@ func (r *run) record(i int, out outcome) {
 		return
 	}
 	r.result.Changes = append(r.result.Changes, Change{Ref: ref, Action: out.action})
+	if out.action == Created && ssautil.IsNamespace(r.plan.items[i].obj) {
+		r.made(ref.Name)
+	}
 }
 
 // finish prunes where all is well, and puts the inventory together.
@@ -263,9 +285,10 @@ func (r *run) finish(ctx context.Context, prune bool) *Result {
 	gone := slices.DeleteFunc(r.plan.deployment.Previous.missingFrom(now), func(e Entry) bool { return refused[e.Identity()] })
 	if prune && len(r.result.Failures) == 0 && ctx.Err() == nil {
 		gone = r.engine.prune(ctx, r.plan.deployment, gone, &r.result)
+		r.undress(ctx)
 	}
 	r.result.Inventory = append(Inventory(gone), now...)
-	r.plan.deployment.Previous = r.result.Inventory
+	r.plan.deployment.Previous, r.plan.deployment.Dressed = r.result.Inventory, r.result.Dressed
 	slices.SortStableFunc(r.result.Failures, func(a, b Failure) int { return a.Ref.Compare(b.Ref) })
 	return &r.result
 }

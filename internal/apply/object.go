@@ -109,7 +109,7 @@ func (r *run) send(ctx context.Context, it item, g guard, try ...string) (*metav
 	if err != nil {
 		return nil, stall(ReasonRejected, err)
 	}
-	head, err := r.engine.client.patch(ctx, it.ref, r.plan.deployment.Owner.Manager, body, try...)
+	head, err := r.engine.client.patch(ctx, it.ref, r.plan.deployment.Owner.Manager, body, true, try...)
 	return head, noKind(err)
 }
 

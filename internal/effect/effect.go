@@ -57,14 +57,18 @@ func OfBundle(spec *fleet.BundleSpec) []string {
 
 func ofOptions(o *fleet.BundleDeploymentOptions) []string {
 	fields := map[string]bool{
-		"namespaceLabels":              len(o.NamespaceLabels) > 0,
-		"namespaceAnnotations":         len(o.NamespaceAnnotations) > 0,
 		"downstreamResources":          len(o.DownstreamResources) > 0,
 		"overwrites":                   len(o.Overwrites) > 0,
 		"correctDrift.keepFailHistory": o.CorrectDrift != nil && o.CorrectDrift.KeepFailHistory,
 	}
 	if h := o.Helm; h != nil {
 		fields["helm.maxHistory"] = h.MaxHistory != 0
+	}
+	for _, key := range reservedOf(o.NamespaceLabels) {
+		fields["namespaceLabels["+key+"]"] = true
+	}
+	for _, key := range reservedOf(o.NamespaceAnnotations) {
+		fields["namespaceAnnotations["+key+"]"] = true
 	}
 	return set(fields)
 }

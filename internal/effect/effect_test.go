@@ -79,7 +79,7 @@ func TestEveryOptionOfABundle(t *testing.T) {
 	// Those that are held are not said to have no effect.
 	held := "serviceAccount allowedTargetNamespaceSelector render "
 	acts := strings.Fields(held + "defaultNamespace namespace kustomize helm createNamespace forceSyncGeneration yaml diff " +
-		"keepResources deleteNamespace ignore correctDrift deleteCRDResources")
+		"keepResources ignore correctDrift deleteCRDResources deleteNamespace namespaceLabels namespaceAnnotations")
 	eachField(func(name string, o *fleet.BundleDeploymentOptions) {
 		expect(t, name, acts, effect.OfBundle(&fleet.BundleSpec{BundleDeploymentOptions: *o}), name)
 		target := fleet.BundleTarget{BundleDeploymentOptions: *o}
@@ -101,8 +101,8 @@ func TestOfBundle(t *testing.T) {
 	spec := fleet.BundleSpec{RolloutStrategy: &fleet.RolloutStrategy{}}
 	spec.CorrectDrift = &fleet.CorrectDrift{Enabled: true, Force: true, KeepFailHistory: true}
 	spec.Targets = []fleet.BundleTarget{{}}
-	spec.Targets[0].DeleteNamespace = true
-	want := []string{"correctDrift.keepFailHistory", "rolloutStrategy"}
+	spec.Targets[0].NamespaceLabels = map[string]string{"team": "web", "pod-security.kubernetes.io/enforce": "privileged", "kubernetes.io/metadata.name": "x"}
+	want := []string{"correctDrift.keepFailHistory", "namespaceLabels[kubernetes.io/metadata.name]", "namespaceLabels[pod-security.kubernetes.io/enforce]", "rolloutStrategy"}
 	if diff := cmp.Diff(want, effect.OfBundle(&spec)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

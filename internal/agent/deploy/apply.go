@@ -1,6 +1,7 @@
 package deploy
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -10,6 +11,8 @@ import (
 	"github.com/flotilla-sh/flotilla/internal/agent/state"
 	"github.com/flotilla-sh/flotilla/internal/apply"
 	"github.com/flotilla-sh/flotilla/internal/content"
+	"github.com/flotilla-sh/flotilla/internal/effect"
+	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
 
 // correct puts back what is not as it was applied.
@@ -42,7 +45,7 @@ func (c *Controller) run(ctx context.Context, next *state.Record, plan *apply.Pl
 	result, failed := engine.Apply(ctx, plan, wave)
 	c.metrics.applied(failed == nil && len(result.Failures) == 0)
 	done := *next
-	done.Inventory = result.Inventory
+	done.Inventory, done.Dressed = result.Inventory, result.Dressed
 	done.Held, done.Asked = heldAfter(next.Held, result), apply.Asked(result.Failures)
 	if failed == nil && len(result.Failures) == 0 {
 		then(&done)
@@ -108,7 +111,11 @@ func heldAfter(held []apply.Ref, result *apply.Result) []apply.Ref {
 func (c *Controller) deployment(r *state.Record, objects []*unstructured.Unstructured, reapply bool) apply.Deployment {
 	owner, o := r.Owner(), r.Options
 	d := apply.Deployment{
-		Owner: owner, Objects: objects, Previous: r.Inventory,
+		Owner: owner, Objects: objects, Previous: r.Inventory, Dressed: r.Dressed,
+		Dress: apply.Dress{
+			Namespace: releaseNamespace(o),
+			Labels:    effect.OnNamespace(o.NamespaceLabels), Annotations: effect.OnNamespace(o.NamespaceAnnotations),
+		},
 		Options: apply.Options{
 			Namespace: o.TargetNamespace, DefaultNamespace: o.DefaultNamespace,
 			CreateNamespace: o.CreateNamespace == nil || *o.CreateNamespace,
@@ -126,6 +133,11 @@ func (c *Controller) deployment(r *state.Record, objects []*unstructured.Unstruc
 		d.Options.TakeOwnership, d.Options.Recreate = o.Helm.TakeOwnership, o.Helm.Force
 	}
 	return d
+}
+
+// releaseNamespace is the namespace that a deployment goes to.
+func releaseNamespace(o fleet.BundleDeploymentOptions) string {
+	return cmp.Or(o.TargetNamespace, o.DefaultNamespace, "default")
 }
 
 // fetch returns the objects of the content that next names, and writes into

@@ -53,6 +53,7 @@ func (c *Controller) deploy(ctx context.Context, j job) error {
 		return nil
 	}
 	next.Applied = j.appliedBefore()
+	next.Dressed = plan.Dressing()
 	next.Inventory, next.Hooks = plan.Intent(), withRefs(next.Hooks, plan.Hooks())
 	next.DeleteHooks = plan.HasHooks(hook.PreDelete) || plan.HasHooks(hook.PostDelete)
 	if err := c.save(ctx, j.name, next); err != nil {

@@ -53,6 +53,9 @@ func (c *Controller) remove(ctx context.Context, j job) error {
 	if gone, err := c.removeHooks(ctx, j.name, &next); !gone {
 		return err
 	}
+	if gone := c.undress(ctx, engine, &next); !gone {
+		return nil
+	}
 	if err := c.store.Delete(ctx, &next); err != nil {
 		return err
 	}
@@ -65,6 +68,20 @@ func (c *Controller) remove(ctx context.Context, j job) error {
 	c.observer.Gone(ctx, label)
 	c.wakeDependents(j.name)
 	return nil
+}
+
+// undress takes off what the deployment has set on namespaces, and tells whether
+// nothing is left of it. Where everything is kept, so is that.
+func (c *Controller) undress(ctx context.Context, engine *apply.Engine, next *state.Record) bool {
+	if next.Options.KeepResources {
+		return true
+	}
+	left, failures := engine.Undress(ctx, next.Owner(), next.Dressed)
+	next.Dressed = left
+	if len(left) > 0 {
+		c.waitForRemoval(next.Name, next, &apply.Result{Failures: failures})
+	}
+	return len(left) == 0
 }
 
 // confirm reads the deployment anew and notes that its mark is still there.

@@ -1,7 +1,6 @@
 package deploy
 
 import (
-	"cmp"
 	"context"
 	"time"
 
@@ -83,7 +82,7 @@ func (c *Controller) values(ctx context.Context, o fleet.BundleDeploymentOptions
 	if err != nil {
 		return render.Values{}, err
 	}
-	return render.ReadValues(ctx, engine.Client(), o.Helm.ValuesFrom, cmp.Or(o.TargetNamespace, o.DefaultNamespace, "default"))
+	return render.ReadValues(ctx, engine.Client(), o.Helm.ValuesFrom, releaseNamespace(o))
 }
 
 // checkValues looks whether the values of a deployment have changed since it

@@ -51,7 +51,7 @@ func (c *Controller) undo(ctx context.Context, j job) error {
 	// The content that has failed stays in the record until the good one is
 	// back, so that an agent that starts anew goes on with it.
 	next := *j.record
-	next.Inventory = plan.Intent()
+	next.Inventory, next.Dressed = plan.Intent(), plan.Dressing()
 	if err := c.save(ctx, j.name, &next); err != nil {
 		return err
 	}

@@ -62,6 +62,9 @@ type Record struct {
 	DeleteHooks bool `json:"deleteHooks,omitempty"`
 	// Inventory is what it has, or may have, on the cluster.
 	Inventory apply.Inventory `json:"inventory,omitempty"`
+	// Dressed are the namespaces on which it has set, or may have set, labels
+	// and annotations.
+	Dressed []apply.Dressed `json:"dressed,omitempty"`
 	// Held left the bundle and were kept.
 	Held []apply.Ref `json:"held,omitempty"`
 	// Asked are the objects that it wants and that another bundle has.
