@@ -42,6 +42,34 @@ func (t target) find(r Remote, refs *packp.AdvRefs) (string, error) {
 	return "", branchNotFound(r, t.branch, refs)
 }
 
+// ResolveName returns the commit that a tag, a branch or a full commit hash
+// stands for, in this order, or that of the default branch where the name is
+// empty. The remote names what was found, for Fetch.
+func ResolveName(ctx context.Context, r Remote, name string) (Remote, string, error) {
+	r.Branch, r.Revision = "", name
+	if _, err := r.endpoint(); err != nil || isCommit(name) {
+		return r, strings.ToLower(name), err
+	}
+	s, refs, err := connect(ctx, r)
+	if err != nil {
+		return r, "", err
+	}
+	defer func() { _ = s.Close() }()
+	tag, branch := plumbing.NewTagReferenceName(name), plumbing.NewBranchReferenceName(name)
+	if name == "" {
+		branch = plumbing.NewBranchReferenceName(defaultBranch(refs))
+	}
+	if h, ok := peeled(refs, tag); ok && name != "" {
+		return r, h.String(), nil
+	}
+	if h, ok := refs.References[branch.String()]; ok {
+		r.Branch, r.Revision = branch.Short(), ""
+		return r, h.String(), nil
+	}
+	return r, "", wait(retryMissing, ReasonBranchNotFound, "%q is no tag or branch of %s%s",
+		name, r.place(), didYouMean(name, append(refNames(refs, "refs/heads/"), refNames(refs, "refs/tags/")...)))
+}
+
 // peeled is the commit that an annotated tag points to, or the ref's own hash.
 func peeled(refs *packp.AdvRefs, name plumbing.ReferenceName) (plumbing.Hash, bool) {
 	if h, ok := refs.Peeled[name.String()]; ok {
