@@ -87,11 +87,10 @@ func (j *job) objects(s *fleet.BundleDeploymentStatus) {
 	}
 	s.ResourceCounts.WaitApplied = len(j.trouble.failures)
 	s.ResourceCounts.DesiredReady += j.unlisted()
-	s.Ready = s.ResourceCounts.NotReady+s.ResourceCounts.Unknown+s.ResourceCounts.Missing == 0
+	// What is missing makes it modified; what was never applied as a whole is
+	// not ready, however well its first objects do.
+	s.Ready = r.Applied != "" && s.ResourceCounts.NotReady+s.ResourceCounts.Unknown == 0
 	s.NonModified = s.ResourceCounts.Modified+s.ResourceCounts.Missing == 0
-	if !s.NonModified && s.ResourceCounts.NotReady+s.ResourceCounts.Unknown == 0 {
-		s.Ready = true
-	}
 }
 
 // unlisted is the number of objects that failed and are not in the inventory.

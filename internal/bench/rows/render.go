@@ -114,6 +114,7 @@ func (r *Run) besides(ctx context.Context, s *stage.Stage) (time.Duration, error
 }
 
 // withFleetYAML adds a fleet.yaml whose values differ from cluster to cluster.
+// Hooks are off: simulated clusters run none.
 // The hub renders, however many there are: that is what is measured.
 func withFleetYAML(files map[string]string, commit string) map[string]string {
 	out := map[string]string{}
@@ -126,6 +127,7 @@ helm:
   releaseName: bench
   values:
     grafana: {adminPassword: secret}
+    prometheusOperator: {admissionWebhooks: {enabled: false}}
     cluster: "${ .ClusterLabels.` + stage.IndexLabel + ` }"
     nameOverride: "n${ .ClusterLabels.` + stage.IndexLabel + ` }"
     commit: ` + commit + "\n"
@@ -135,8 +137,10 @@ helm:
 // engineValues are the same for Helm.
 func engineValues(i int) map[string]any {
 	return map[string]any{
-		"grafana": map[string]any{"adminPassword": "secret"}, "cluster": fmt.Sprint(i),
-		"nameOverride": fmt.Sprintf("n%d", i), "commit": "two",
+		"grafana":            map[string]any{"adminPassword": "secret"},
+		"prometheusOperator": map[string]any{"admissionWebhooks": map[string]any{"enabled": false}},
+		"cluster":            fmt.Sprint(i),
+		"nameOverride":       fmt.Sprintf("n%d", i), "commit": "two",
 	}
 }
 
