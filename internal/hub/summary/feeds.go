@@ -44,8 +44,9 @@ func own(kind status.Kind, obj client.Object) []status.Parent {
 	return []status.Parent{{Kind: kind, Name: client.ObjectKeyFromObject(obj)}}
 }
 
-func (c *Controller) seeBundle(_, now client.Object) []status.Parent {
+func (c *Controller) seeBundle(before, now client.Object) []status.Parent {
 	b := now.(*fleet.Bundle)
+	mine := own(status.KindBundle, b)
 	facts := status.BundleFacts{}
 	if repo := b.Labels[fleet.RepoLabel]; repo != "" {
 		facts.GitRepo = types.NamespacedName{Namespace: b.Namespace, Name: repo}
@@ -53,7 +54,11 @@ func (c *Controller) seeBundle(_, now client.Object) []status.Parent {
 	if rendered := fleet.FindCondition(b.Status.Conditions, fleet.ConditionRendered); rendered != nil && rendered.Status == metav1.ConditionFalse {
 		facts.Error = rendered.Message
 	}
-	return append(c.board.SetBundle(client.ObjectKeyFromObject(b), facts), own(status.KindBundle, b)...)
+	if old, ok := before.(*fleet.Bundle); ok && behind(old) != behind(b) && facts.GitRepo.Name != "" {
+		// Its repository says so, also where no deployment changes.
+		mine = append(mine, status.Parent{Kind: status.KindGitRepo, Name: facts.GitRepo})
+	}
+	return append(c.board.SetBundle(client.ObjectKeyFromObject(b), facts), mine...)
 }
 
 func (c *Controller) seeCluster(before, now client.Object) []status.Parent {
