@@ -133,7 +133,7 @@ func (p path) killed(t *testing.T, side string, n int, kind faultproxy.Kind) {
 	if side == "hub" {
 		proxy = w.hub
 	}
-	proxy.Use(faultproxy.KillAt(n, kind, func(r apireq.Request) bool { return writes(r) && !reported(r) }))
+	proxy.Use(faultproxy.FaultAt(n, kind, func(r apireq.Request) bool { return writes(r) && !reported(r) }))
 	p.begin(w)
 	w.start()
 	w.eventually(func() error {

@@ -150,7 +150,7 @@ func TestKilledWhileHandingOver(t *testing.T) {
 				m.stop()
 				m.settle = 100 * time.Millisecond
 				m.spoke.Reset()
-				m.spoke.Use(faultproxy.KillAt(n, kind, writes))
+				m.spoke.Use(faultproxy.FaultAt(n, kind, writes))
 				m.drop()
 				m.want()
 				m.start()

@@ -209,11 +209,10 @@ func (r *run) finished(ctx context.Context, ref Ref) error {
 	return fault.Wait(hookRetry, ReasonHookRunning, errors.New(message))
 }
 
-// DropHooks deletes the hooks of an event that are to be deleted now that it is
-// over, and returns them. failed is the one that has failed; nil where all have
-// succeeded.
-func (e *Engine) DropHooks(ctx context.Context, p *Plan, event hook.Event, failed *Ref) ([]Ref, error) {
-	var gone []Ref
+// Dropped returns the hooks of an event that are to be deleted now that it is
+// over. failed is the one that has failed; nil where all have succeeded.
+func (p *Plan) Dropped(event hook.Event, failed *Ref) []Ref {
+	var refs []Ref
 	hooks := p.hooksAt(event)
 	slices.Reverse(hooks)
 	reached := failed == nil
@@ -222,13 +221,26 @@ func (e *Engine) DropHooks(ctx context.Context, p *Plan, event hook.Event, faile
 		if failed != nil && h.ref == *failed {
 			reached, policy = true, hook.Failed
 		}
-		if _, isObject := p.find(h.ref); !reached || !h.DeletedOn(policy) || isObject {
+		if _, isObject := p.find(h.ref); reached && h.DeletedOn(policy) && !isObject {
+			refs = append(refs, h.ref)
+		}
+	}
+	return refs
+}
+
+// DropHooks deletes the hooks that Dropped names, and returns those that are
+// gone. One that takes its time is not waited for.
+func (e *Engine) DropHooks(ctx context.Context, p *Plan, event hook.Event, failed *Ref) ([]Ref, error) {
+	var gone []Ref
+	for _, ref := range p.Dropped(event, failed) {
+		_, err := e.dropOne(ctx, Deployment{Owner: p.deployment.Owner}, Entry{Ref: ref}, nil)
+		if fault.ReasonOf(err, "") == ReasonTerminating {
 			continue
 		}
-		if _, err := e.dropOne(ctx, Deployment{Owner: p.deployment.Owner}, Entry{Ref: h.ref}, nil); err != nil {
-			return gone, &HookError{Ref: h.ref, Event: event, Err: err}
+		if err != nil {
+			return gone, &HookError{Ref: ref, Event: event, Err: err}
 		}
-		gone = append(gone, h.ref)
+		gone = append(gone, ref)
 	}
 	return gone, nil
 }

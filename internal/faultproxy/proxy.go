@@ -85,8 +85,9 @@ func (p *Proxy) Cut(cut bool) {
 	}
 }
 
-// Reset forgets the counts.
+// Reset forgets the counts and the answers that were kept.
 func (p *Proxy) Reset() {
+	p.earlier.forget()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.passed, p.numbers = nil, map[string]int{}
@@ -106,9 +107,8 @@ func (p *Proxy) Seen(match func(apireq.Request) bool) []apireq.Request {
 	return out
 }
 
-// KillAt decides to kill the client before or after the nth write since the
-// last Reset that matches.
-func KillAt(n int, kind Kind, match func(apireq.Request) bool) Decider {
+// FaultAt decides to do something to the nth write that matches.
+func FaultAt(n int, kind Kind, match func(apireq.Request) bool) Decider {
 	var mu sync.Mutex
 	count := 0
 	return func(q Request) Fault {

@@ -205,9 +205,9 @@ func TestDeadAndCutClientsReachNothing(t *testing.T) {
 	})
 }
 
-func TestKillAt(t *testing.T) {
+func TestFaultAt(t *testing.T) {
 	l := newLine(t)
-	l.proxy.Use(faultproxy.KillAt(2, faultproxy.KillAfter, func(q apireq.Request) bool { return q.Resource == "configmaps" }))
+	l.proxy.Use(faultproxy.FaultAt(2, faultproxy.KillAfter, func(q apireq.Request) bool { return q.Resource == "configmaps" }))
 	for i, request := range []string{aWrite, aRead, "POST /api/v1/namespaces", aDry, aWrite, aWrite} {
 		if _, _, err := l.do(request); (err != nil) != (i >= 4) {
 			t.Errorf("request %d: %v", i, err)

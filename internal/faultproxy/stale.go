@@ -58,6 +58,13 @@ func (e *earlier) keep(q apireq.Request, r *http.Request, response *http.Respons
 	return nil
 }
 
+// forget drops all answers.
+func (e *earlier) forget() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.lists = nil
+}
+
 // find returns an answer as a cache that is behind would give it: an earlier
 // list, or that an object is not there yet.
 func (e *earlier) find(r *http.Request, q apireq.Request) *http.Response {

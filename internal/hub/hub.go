@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"path/filepath"
+	"sync"
 	"time"
 	"unique"
 
@@ -86,9 +87,12 @@ func Scheme() (*runtime.Scheme, error) {
 	return scheme, fleet.AddToScheme(scheme)
 }
 
+// sharedScheme is that of all hubs of this process; nobody adds to it.
+var sharedScheme = sync.OnceValues(Scheme)
+
 // Run runs the hub until ctx ends or another hub takes over.
 func Run(ctx context.Context, o Options) error {
-	scheme, err := Scheme()
+	scheme, err := sharedScheme()
 	if err != nil {
 		return err
 	}

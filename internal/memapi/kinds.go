@@ -1,6 +1,7 @@
 package memapi
 
 import (
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -43,7 +44,9 @@ func builtins() []*Kind {
 		builtin("", "ServiceAccount", "serviceaccounts", true, false),
 		builtin("", "Event", "events", true, false),
 		builtin("events.k8s.io", "Event", "events", true, false),
+		builtin("", "Pod", "pods", true, true),
 		builtin("apps", "Deployment", "deployments", true, true),
+		builtin("batch", "Job", "jobs", true, true),
 		builtin("coordination.k8s.io", "Lease", "leases", true, false),
 		builtin("rbac.authorization.k8s.io", "Role", "roles", true, false),
 		builtin("rbac.authorization.k8s.io", "RoleBinding", "rolebindings", true, false),
@@ -80,6 +83,28 @@ func defined(crd map[string]any) (*Kind, bool) {
 
 // verbs are what can be done with every kind.
 var verbs = metav1.Verbs{"create", "delete", "get", "list", "patch", "update", "watch"}
+
+// discovered answers what is about no resource, and makes each answer once.
+func (s *Server) discovered(r *http.Request) *http.Response {
+	s.mu.Lock()
+	answer := s.discovery[r.URL.Path]
+	s.mu.Unlock()
+	if answer != nil {
+		return s.reply(r, http.StatusOK, answer)
+	}
+	response := s.discover(r)
+	if response.StatusCode != http.StatusOK {
+		return response
+	}
+	raw, _ := io.ReadAll(response.Body)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.discovery == nil {
+		s.discovery = map[string][]byte{}
+	}
+	s.discovery[r.URL.Path] = raw
+	return s.reply(r, http.StatusOK, raw)
+}
 
 // discover answers what is about no resource.
 func (s *Server) discover(r *http.Request) *http.Response {

@@ -31,6 +31,8 @@ type Server struct {
 	// history holds every change of each resource.
 	history  map[schema.GroupResource][]change
 	watchers map[schema.GroupResource]map[*watcher]bool
+	// discovery are the answers about the kinds that are served now.
+	discovery map[string][]byte
 }
 
 // Change is one change of one object, as an observer sees it. Before and After
@@ -50,8 +52,8 @@ type key struct{ namespace, name string }
 type object struct {
 	content map[string]any
 	version uint64
-	raw     []byte // its JSON
-	head    []byte // its JSON as PartialObjectMetadata
+	raw     []byte        // its JSON
+	head    func() []byte // its JSON as PartialObjectMetadata
 }
 
 // firstVersion keeps small numbers free: some clients use them for "none".
@@ -97,7 +99,7 @@ func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	q := apireq.Of(r)
 	if q.Verb == apireq.Other {
-		return s.discover(r), nil
+		return s.discovered(r), nil
 	}
 	s.mu.Lock()
 	kind := s.kinds[schema.GroupResource{Group: q.Group, Resource: q.Resource}]
@@ -106,6 +108,14 @@ func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) {
 		return s.notServed(r), nil
 	}
 	return s.serve(&call{Request: q, http: r, kind: kind, body: body}), nil
+}
+
+// Forget drops all that the server has, for the sake of memory: whoever still
+// holds it has no use for it.
+func (s *Server) Forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.objects, s.history, s.observe = map[schema.GroupResource]map[key]*object{}, map[schema.GroupResource][]change{}, nil
 }
 
 // call is one request about a kind.

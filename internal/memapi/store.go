@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -19,26 +20,27 @@ type change struct {
 // view is the JSON of an object, or of its metadata.
 func (o *object) view(metadataOnly bool) []byte {
 	if metadataOnly {
-		return o.head
+		return o.head()
 	}
 	return o.raw
+}
+
+// inJSON returns what is stored, and therefore JSON.
+func inJSON(content map[string]any) []byte {
+	raw, err := json.Marshal(content)
+	if err != nil {
+		panic(fmt.Sprintf("an object that is no JSON was stored: %v", err))
+	}
+	return raw
 }
 
 // encoded returns an object that is ready to be stored.
 func encoded(content map[string]any, version uint64) *object {
 	meta := content["metadata"].(map[string]any)
 	meta["resourceVersion"] = strconv.FormatUint(version, 10)
-	raw, err := json.Marshal(content)
-	if err != nil {
-		panic(fmt.Sprintf("an object that is no JSON was stored: %v", err))
-	}
-	head, err := json.Marshal(map[string]any{
-		"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": meta,
-	})
-	if err != nil {
-		panic(fmt.Sprintf("an object that is no JSON was stored: %v", err))
-	}
-	return &object{content: content, version: version, raw: raw, head: head}
+	return &object{content: content, version: version, raw: inJSON(content), head: sync.OnceValue(func() []byte {
+		return inJSON(map[string]any{"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": meta})
+	})}
 }
 
 // fresh fills in what a server gives to a new object.
@@ -76,6 +78,7 @@ func (s *Server) store(k *Kind, at key, content map[string]any, what Change) *ob
 	if k.Resource == crds {
 		if served, ok := defined(content); ok {
 			s.kinds[schema.GroupResource{Group: served.Group, Resource: served.Resource}] = served
+			s.discovery = nil
 		}
 	}
 	return after
@@ -95,6 +98,7 @@ func (s *Server) drop(k *Kind, at key, what Change) *object {
 	if k.Resource == crds {
 		if served, ok := defined(before.content); ok {
 			delete(s.kinds, schema.GroupResource{Group: served.Group, Resource: served.Resource})
+			s.discovery = nil
 		}
 	}
 	if at.namespace != "" {

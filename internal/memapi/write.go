@@ -127,24 +127,52 @@ func (s *Server) patch(c *call) (*object, error) {
 	if before == nil {
 		return nil, c.notFound()
 	}
-	var patched []byte
-	var err error
-	if kind == types.JSONPatchType {
-		var p jsonpatch.Patch
-		if p, err = jsonpatch.DecodePatch(c.body); err == nil {
-			patched, err = p.Apply(before.raw)
-		}
-	} else {
-		patched, err = jsonpatch.MergePatch(before.raw, c.body)
-	}
+	content, err := c.patched(kind, before)
 	if err != nil {
 		return nil, apierrors.NewBadRequest("the patch does not apply: " + err.Error())
 	}
+	return s.replace(c, before, content)
+}
+
+// patched returns an object as a patch makes it.
+func (c *call) patched(kind types.PatchType, before *object) (map[string]any, error) {
 	var content map[string]any
-	if err := unmarshal(patched, &content); err != nil {
+	if kind == types.JSONPatchType {
+		p, err := jsonpatch.DecodePatch(c.body)
+		if err != nil {
+			return nil, err
+		}
+		raw, err := p.Apply(before.raw)
+		if err != nil {
+			return nil, err
+		}
+		err = unmarshal(raw, &content)
+		return content, err
+	}
+	if err := unmarshal(c.body, &content); err != nil {
 		return nil, err
 	}
-	return s.replace(c, before, content)
+	return mergePatch(deepCopy(before.content), content), nil
+}
+
+// mergePatch is RFC 7396; into is changed.
+func mergePatch(into, patch map[string]any) map[string]any {
+	for name, value := range patch {
+		sub, ok := value.(map[string]any)
+		switch {
+		case value == nil:
+			delete(into, name)
+		case !ok:
+			into[name] = value
+		default:
+			below, ok := into[name].(map[string]any)
+			if !ok {
+				below = map[string]any{}
+			}
+			into[name] = mergePatch(below, sub)
+		}
+	}
+	return into
 }
 
 // replace stores a new state of an object: the part of it that the path is

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -72,14 +74,26 @@ func (w *world) wrong() []string {
 
 // wrongObjects compares the objects of a cluster.
 func (w *world) wrongObjects(i int, c *cluster) []string {
-	list := &corev1.ConfigMapList{}
-	if err := w.direct.spokes[i].List(context.Background(), list, client.InNamespace(w.model.names.shop), client.HasLabels{fleet.DeploymentLabel}); err != nil {
-		return []string{err.Error()}
-	}
 	got := map[string]string{}
-	for i := range list.Items {
-		cm := &list.Items[i]
+	shop := []client.ListOption{client.InNamespace(w.model.names.shop), client.HasLabels{fleet.DeploymentLabel}}
+	configMaps, apps, jobs := &corev1.ConfigMapList{}, &appsv1.DeploymentList{}, &batchv1.JobList{}
+	for _, list := range []client.ObjectList{configMaps, apps, jobs} {
+		if err := w.direct.spokes[i].List(context.Background(), list, shop...); err != nil {
+			return []string{err.Error()}
+		}
+	}
+	for i := range configMaps.Items {
+		cm := &configMaps.Items[i]
 		got[cm.Name] = fmt.Sprintf("%s version %s", cm.Annotations[fleet.BundleAnnotation], cm.Data["version"])
+	}
+	for i := range apps.Items {
+		got[apps.Items[i].Name] = apps.Items[i].Annotations[fleet.BundleAnnotation] + " content " + apps.Items[i].Annotations[contentMark]
+	}
+	// Hooks leave what their delete policies let them: the one that is deleted
+	// before its next run only.
+	for i := range jobs.Items {
+		job := &jobs.Items[i]
+		got[job.Name] = job.Annotations[fleet.BundleAnnotation] + " content " + job.Annotations[contentMark]
 	}
 	return differences("object "+c.name+"/", got, w.model.wanted(c))
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -49,6 +48,21 @@ type bundle struct {
 	// bad adds an object of a kind that no cluster has.
 	bad             bool
 	paused, correct bool
+	// traits are given to it when it is made.
+	traits
+	// failing lets the hook before its present content fail.
+	failing bool
+}
+
+// traits are what a bundle has besides its objects.
+type traits struct {
+	// hooks are Jobs before and after each release, and around its end.
+	hooks bool
+	// waves is a Deployment that must be ready before the objects come.
+	waves bool
+	// chart makes it one that clusters render, with a random value in each
+	// object.
+	chart bool
 }
 
 // rings that clusters are in.
@@ -58,17 +72,11 @@ func (b *bundle) targets(c *cluster) bool { return slices.Contains(b.rings, c.ri
 
 // spec is the bundle as it is written to the hub.
 func (m *model) spec(b *bundle) fleet.BundleSpec {
-	var text strings.Builder
-	for _, name := range slices.Sorted(maps.Keys(b.objects)) {
-		fmt.Fprintf(&text, "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s, namespace: %s}\ndata: {version: \"%d\"}\n",
-			name, m.names.shop, b.objects[name])
-	}
-	if b.bad {
-		fmt.Fprintf(&text, "---\napiVersion: example.org/v1\nkind: Widget\nmetadata: {name: %s, namespace: %s}\n", b.name, m.names.shop)
-	}
-	spec := fleet.BundleSpec{
-		Paused:    b.paused,
-		Resources: []fleet.BundleResource{{Name: "objects.yaml", Content: text.String()}},
+	spec := fleet.BundleSpec{Paused: b.paused, Resources: []fleet.BundleResource{{Name: "objects.yaml", Content: m.text(b)}}}
+	if b.chart {
+		spec.Resources[0].Name = "templates/objects.yaml"
+		spec.Resources = append(spec.Resources, fleet.BundleResource{Name: "Chart.yaml", Content: "apiVersion: v2\nname: app\nversion: 1.0.0\n"})
+		spec.Render = fleet.RenderAgent
 	}
 	if b.correct {
 		spec.CorrectDrift = &fleet.CorrectDrift{Enabled: true}
@@ -98,6 +106,13 @@ func (m *model) wanted(c *cluster) map[string]string {
 	for _, b := range m.on(c) {
 		for name, version := range b.objects {
 			out[name] = fmt.Sprintf("%s/%s version %d", m.names.fleet, b.name, version)
+		}
+		content := fmt.Sprintf("%s/%s content %s", m.names.fleet, b.name, b.id())
+		if b.waves {
+			out[b.app()] = content
+		}
+		if b.hooks {
+			out[b.name+"-check"] = content
 		}
 	}
 	return out

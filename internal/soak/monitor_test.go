@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -35,6 +36,7 @@ type monitor struct {
 	newest map[place]int
 	// contents are the stored payloads.
 	contents map[string]content.Parcel
+	releases
 }
 
 type wish struct{ cluster, bundle, object string }
@@ -60,7 +62,7 @@ type liveObject struct {
 func newMonitor(n names, fail func(format string, args ...any)) *monitor {
 	return &monitor{
 		fail: fail, names: n, wishes: map[wish]wished{}, live: map[place]liveObject{},
-		newest: map[place]int{}, contents: map[string]content.Parcel{},
+		newest: map[place]int{}, contents: map[string]content.Parcel{}, releases: newReleases(),
 	}
 }
 
@@ -89,16 +91,26 @@ func (m *monitor) note(now *model) {
 			m.wishes[w] = always
 		}
 	}
+	m.releases.note(now)
 }
 
 // spoke watches the API server of a cluster.
 func (m *monitor) spoke(cluster string) func(memapi.Change) {
 	return func(c memapi.Change) {
-		if c.Kind.Kind != "ConfigMap" || namespaceOf(c) != m.names.shop {
+		if namespaceOf(c) != m.names.shop {
 			return
 		}
 		m.mu.Lock()
 		defer m.mu.Unlock()
+		switch c.Kind.Kind {
+		case "Job":
+			m.job(cluster, c)
+		case "Deployment":
+			m.app(cluster, c)
+		}
+		if c.Kind.Kind != "ConfigMap" {
+			return
+		}
 		at := place{cluster, nameOf(c)}
 		byAgent := c.Agent == agentName
 		if c.After == nil {
@@ -117,6 +129,7 @@ func (m *monitor) spoke(cluster string) func(memapi.Change) {
 				m.fail("downgrade: the agent of %s wrote version %d of %s, and had written %d before", cluster, version, at.object, m.newest[at])
 			}
 			m.newest[at] = max(version, m.newest[at])
+			m.written(at, after, version, c)
 		}
 	}
 }
@@ -124,6 +137,8 @@ func (m *monitor) spoke(cluster string) func(memapi.Change) {
 // deleted judges what an agent has deleted.
 func (m *monitor) deleted(at place) {
 	owner := m.live[at].bundle
+	m.log(at.cluster, "deleted", at.object)
+	delete(m.randoms, place{at.cluster, owner + " " + at.object})
 	if m.wishes[wish{at.cluster, owner, at.object}] == always {
 		m.fail("the agent of %s deleted %s, which bundle %s has always had", at.cluster, at.object, owner)
 	}
@@ -138,6 +153,11 @@ func (m *monitor) hub(c memapi.Change) {
 		holder := &corev1.ConfigMap{}
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(c.After, holder); err == nil {
 			m.contents[nameOf(c)] = content.FromConfigMap(holder)
+		}
+	case c.Kind.Kind == "Secret" && strings.HasPrefix(nameOf(c), "c-") && c.After != nil:
+		holder := &corev1.Secret{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(c.After, holder); err == nil {
+			m.contents[nameOf(c)] = content.FromSecret(holder)
 		}
 	case c.Kind.Kind == "BundleDeployment" && c.After != nil && c.Request.Subresource == "status":
 		m.reported(c)
@@ -154,6 +174,10 @@ func (m *monitor) reported(c memapi.Change) {
 	if bd.Status.Display.State != string(fleet.Ready) || bd.Status.ObservedGeneration != bd.Generation || bd.Spec.Removal != nil || bd.Spec.Content == nil {
 		return
 	}
+	if bd.Spec.Content.Source {
+		m.rendered(bd)
+		return
+	}
 	manifest, _, err := content.FetchObjects(context.Background(), m, nowhere{}, content.Ref{Digest: bd.Spec.Content.Digest, Name: bd.Spec.Content.Name})
 	if err != nil {
 		m.fail("deployment %s is said to be ready, and its content: %v", bd.Name, err)
@@ -161,13 +185,24 @@ func (m *monitor) reported(c memapi.Change) {
 	}
 	for _, raw := range manifest.Objects {
 		obj := &unstructured.Unstructured{}
-		if err := obj.UnmarshalJSON(raw); err != nil || obj.GetKind() != "ConfigMap" {
-			continue
+		if err := obj.UnmarshalJSON(raw); err == nil {
+			m.has(bd, obj)
 		}
+	}
+}
+
+// has judges whether an object that a ready deployment has is as it wants it.
+func (m *monitor) has(bd *fleet.BundleDeployment, obj *unstructured.Unstructured) {
+	switch obj.GetKind() {
+	case "ConfigMap":
 		want, _, _ := unstructured.NestedString(obj.Object, "data", "version")
 		got := m.live[place{m.cluster(bd), obj.GetName()}]
 		if !got.byHand && got.version != want {
 			m.fail("false Ready: %s is said to be ready on %s, where %s has version %q, not %q", bd.Name, m.cluster(bd), obj.GetName(), got.version, want)
+		}
+	case "Deployment":
+		if bundle := ownerOf(obj, bd); !m.open[gate{m.cluster(bd), bundle, obj.GetAnnotations()[contentMark], "app"}] {
+			m.fail("false Ready: %s is said to be ready on %s, where %s never was", bd.Name, m.cluster(bd), obj.GetName())
 		}
 	}
 }

@@ -95,7 +95,7 @@ func (m mutant) caught(t *testing.T, overlay string) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("the mutant does not build: %v\n%s", err, out)
 	}
-	run := exec.Command(program, "-test.failfast", "-test.run", "^(TestSeeds|TestKilledAtEachWrite)$", "-seeds", *mutantSeeds)
+	run := exec.Command(program, "-test.failfast", "-test.run", "^(TestSeeds|TestHarmAtEachWrite)$", "-seeds", *mutantSeeds)
 	out, err := run.CombinedOutput()
 	if err == nil {
 		t.Errorf("%s: nobody noticed", m.name)

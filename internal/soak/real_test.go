@@ -32,7 +32,7 @@ var (
 // actual is the pace on real API servers: every second counts.
 var actual = pace{
 	step: 4 * time.Second, fault: 4 * time.Second, converge: 3 * time.Minute, look: 500 * time.Millisecond,
-	quiet: 4 * time.Second, restart: 300 * time.Millisecond, settle: 500 * time.Millisecond,
+	quiet: 4 * time.Second, restart: 300 * time.Millisecond, settle: 500 * time.Millisecond, work: time.Second,
 }
 
 // TestRealSeeds runs the same scripts and faults on real API servers.
@@ -84,7 +84,6 @@ func install(t *testing.T, config *rest.Config) {
 	t.Helper()
 	w := &world{t: t}
 	c := w.client(config)
-	w.must(apiextensionsv1.AddToScheme(c.Scheme()))
 	w.must(c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fleet.ContentNamespace}}))
 	files, err := fs.Glob(charts.FS, "flotilla-crd/templates/*.yaml")
 	w.must(err)

@@ -46,7 +46,7 @@ func logger(w *world, name string) logr.Logger {
 // virtual is the pace of virtual time.
 var virtual = pace{
 	step: 5 * time.Minute, fault: 3 * time.Minute, converge: 3 * time.Hour, look: 20 * time.Second,
-	quiet: 8 * time.Minute, restart: 3 * time.Second, settle: 10 * time.Second,
+	quiet: 8 * time.Minute, restart: 3 * time.Second, settle: 10 * time.Second, work: 40 * time.Second,
 }
 
 func TestSeeds(t *testing.T) {
@@ -88,11 +88,22 @@ func inMemory(t *testing.T, seed uint64) {
 func worldInMemory(t *testing.T, seed uint64, clusters int, p pace) *world {
 	var w *world
 	watch := newMonitor(namesOf("s"), func(format string, args ...any) { w.broken(format, args...) })
-	s := servers{hub: memapi.NewHub(watch.hub).Config()}
+	all := []*memapi.Server{memapi.NewHub(watch.hub)}
+	s := servers{hub: all[0].Config()}
 	for i := range clusters {
-		s.spokes = append(s.spokes, memapi.New(watch.spoke(fmt.Sprintf("c%d", i+1))).Config())
+		all = append(all, memapi.New(watch.spoke(fmt.Sprintf("c%d", i+1))))
+		s.spokes = append(s.spokes, all[i+1].Config())
 	}
 	w = newWorld(t, seed, "s", s, p)
 	w.watch = watch
+	t.Cleanup(func() {
+		// What was left behind in a bubble holds on to the servers.
+		for _, server := range all {
+			server.Forget()
+		}
+		for _, proxy := range w.proxies() {
+			proxy.Reset()
+		}
+	})
 	return w
 }

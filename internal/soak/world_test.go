@@ -11,7 +11,9 @@ import (
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
@@ -43,6 +45,8 @@ type pace struct {
 	// is looked at, and quiet how long nothing may be written afterwards.
 	converge, look, quiet time.Duration
 	restart               time.Duration
+	// work is how long controllers of clusters take for an object at most.
+	work time.Duration
 	// settle is how long agents wait for another bundle to take an object over.
 	settle time.Duration
 }
@@ -61,7 +65,7 @@ type world struct {
 	// direct reaches the API servers past all faults.
 	direct struct {
 		hub    client.Client
-		spokes []client.Client
+		spokes []client.WithWatch
 		kinds  []*apply.Kinds
 	}
 
@@ -71,6 +75,9 @@ type world struct {
 	edited map[string]bool
 	cut    map[int]bool
 	made   int
+
+	// halt ends what plays the controllers of clusters.
+	halt context.CancelFunc
 
 	begin time.Time
 	mu    sync.Mutex
@@ -96,11 +103,20 @@ func newWorld(t *testing.T, seed uint64, id string, s servers, p pace) *world {
 	return w
 }
 
-func (w *world) client(config *rest.Config) client.Client {
-	w.t.Helper()
+// scheme is that of all clients of people.
+var scheme = sync.OnceValues(func() (*runtime.Scheme, error) {
 	scheme, err := hub.Scheme()
+	if err != nil {
+		return nil, err
+	}
+	return scheme, apiextensionsv1.AddToScheme(scheme)
+})
+
+func (w *world) client(config *rest.Config) client.WithWatch {
+	w.t.Helper()
+	scheme, err := scheme()
 	w.must(err)
-	c, err := client.New(config, client.Options{Scheme: scheme})
+	c, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
 	w.must(err)
 	return c
 }
@@ -178,6 +194,10 @@ func (w *world) start() {
 			Namespace: w.model.names.fleet, Name: c.name, Labels: map[string]string{"ring": c.ring},
 		}}))
 	}
+	ctx, w.halt = context.WithCancel(ctx)
+	for i := range w.agents {
+		w.controllers(ctx, i)
+	}
 	for _, c := range w.components() {
 		c.start(ctx)
 	}
@@ -188,6 +208,7 @@ func (w *world) stop() {
 	for _, c := range w.components() {
 		c.halt()
 	}
+	w.halt()
 }
 
 // faults lets the seed's faults happen, or ends them.

@@ -109,7 +109,11 @@ func (r *release) proceed(ctx context.Context) error {
 
 // phase does what the phase asks for, and tells whether to go on.
 func (r *release) phase(ctx context.Context) (bool, error) {
-	switch current := r.record.Release; current.Phase {
+	current := r.record.Release
+	if current.Broken != nil {
+		return false, r.broken(ctx)
+	}
+	switch current.Phase {
 	case state.Before, state.After:
 		if tried, err := r.rehearse(ctx); !tried || err != nil {
 			return false, err
@@ -158,7 +162,7 @@ func (r *release) hooks(ctx context.Context) (bool, error) {
 	r.observer.Await(ctx, r.record.Owner(), r.plan.RunningHooks(current.Hooks(current.Phase)))
 	done, err := r.engine.RunHooks(ctx, r.plan, current.HookRun())
 	if err == nil {
-		return true, r.passed(ctx)
+		return true, r.passed(ctx, done)
 	}
 	if len(done) > len(current.Done) {
 		if err := r.store(ctx, func(now *state.Release) { now.Done = done }); err != nil {
@@ -188,26 +192,48 @@ func timeoutOf(o fleet.BundleDeploymentOptions) time.Duration {
 	return hookTimeout
 }
 
-// passed stores that the hooks are finished, and deletes those that are to be
-// deleted then.
-func (r *release) passed(ctx context.Context) error {
-	event := r.record.Release.Hooks(r.record.Release.Phase)
+// passed deletes the hooks that are to be deleted now that all are finished,
+// and stores that they are. That they are finished is stored before: what is
+// deleted cannot tell any more.
+func (r *release) passed(ctx context.Context, done []apply.Ref) error {
+	current := r.record.Release
+	event := current.Hooks(current.Phase)
+	if len(r.plan.Dropped(event, nil)) > 0 && len(done) > len(current.Done) {
+		if err := r.store(ctx, func(now *state.Release) { now.Done = done }); err != nil {
+			return err
+		}
+	}
+	if err := r.drop(ctx, event, nil); err != nil {
+		return err
+	}
 	next := *r.record
 	r.turn(&next)
 	if err := r.save(ctx, next.Name, &next); err != nil {
 		return err
 	}
 	*r.record = next
-	return r.drop(ctx, event, nil)
+	return nil
 }
 
-// failed stores that the release is given up, and deletes the hooks that are to
-// be deleted then.
+// failed stores that a hook has failed. What is to be deleted then is, before
+// the release is given up.
 func (r *release) failed(ctx context.Context, at *apply.HookError, why error) error {
-	if err := r.giveUp(ctx, why.Error()); err != nil {
+	if len(r.plan.Dropped(at.Event, &at.Ref)) == 0 {
+		return r.giveUp(ctx, why.Error())
+	}
+	if err := r.store(ctx, func(now *state.Release) { now.Broken = &state.Broken{Hook: at.Ref, Why: why.Error()} }); err != nil {
 		return err
 	}
-	return r.drop(ctx, at.Event, &at.Ref)
+	return r.broken(ctx)
+}
+
+// broken gives up a release of which a hook has failed.
+func (r *release) broken(ctx context.Context) error {
+	current := r.record.Release
+	if err := r.drop(ctx, current.Hooks(current.Phase), &current.Broken.Hook); err != nil {
+		return err
+	}
+	return r.giveUp(ctx, current.Broken.Why)
 }
 
 func (r *release) drop(ctx context.Context, event hook.Event, failed *apply.Ref) error {

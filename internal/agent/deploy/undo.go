@@ -25,7 +25,7 @@ func goodBefore(r *state.Record, o fleet.BundleDeploymentOptions) *state.Good {
 // to, that comes next.
 func (r *release) giveUp(ctx context.Context, why string) error {
 	return r.store(ctx, func(now *state.Release) {
-		now.Failed = why
+		now.Failed, now.Broken = why, nil
 		if r.record.Good != nil {
 			now.Failed, now.Phase = why+"; went back to what ran before (helm.atomic)", state.Undo
 		}

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sync"
 
 	"github.com/flotilla-sh/flotilla/internal/apply"
 	"github.com/flotilla-sh/flotilla/internal/content"
@@ -104,10 +105,15 @@ func (r *Record) Owner() apply.Owner {
 	}
 }
 
+// compressors are used again: one takes far more memory than a record.
+var compressors = sync.Pool{New: func() any { return gzip.NewWriter(nil) }}
+
 // encode returns the record as compressed JSON.
 func (r *Record) encode() ([]byte, error) {
 	var buf bytes.Buffer
-	w := gzip.NewWriter(&buf)
+	w := compressors.Get().(*gzip.Writer)
+	defer compressors.Put(w)
+	w.Reset(&buf)
 	if err := json.NewEncoder(w).Encode(r); err != nil {
 		return nil, fmt.Errorf("encode the state of %s: %w", r.Name, err)
 	}

@@ -79,8 +79,17 @@ type Release struct {
 	Rehearsed bool `json:"rehearsed,omitempty"`
 	// Wave counts the waves of objects that are applied and ready.
 	Wave int `json:"wave,omitempty"`
+	// Broken is the hook that has failed, until the release is given up.
+	Broken *Broken `json:"broken,omitempty"`
 	// Failed is why it was given up.
 	Failed string `json:"failed,omitempty"`
+}
+
+// Broken is a hook that has failed.
+type Broken struct {
+	Hook apply.Ref `json:"hook"`
+	// Why says how.
+	Why string `json:"why"`
 }
 
 // Good is a content whose release has succeeded.
