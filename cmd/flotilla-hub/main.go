@@ -23,6 +23,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/flotilla-sh/flotilla/internal/hub"
+	"github.com/flotilla-sh/flotilla/internal/hub/gitrepo/webhook"
 	"github.com/flotilla-sh/flotilla/internal/pipeline"
 	"github.com/flotilla-sh/flotilla/internal/render/worker"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
@@ -49,6 +50,7 @@ func exit(err error) {
 type flags struct {
 	registrySecret                                         string
 	kubeconfig, namespace, cacheDir, metrics, pprof, level string
+	webhooks                                               webhook.Options
 	renderDeadline                                         time.Duration
 	renderMemory                                           int64
 	renderers, maxRenders                                  int
@@ -64,6 +66,9 @@ func parse(args []string) (flags, error) {
 	set.StringVar(&f.pprof, "pprof-bind-address", "", "address of profiles of this program, such as localhost:6060; none where empty")
 	set.StringVar(&f.level, "log-level", "info", "debug, info or error")
 	set.StringVar(&f.registrySecret, "content-registry-secret", "", "Secret in --namespace with an OCI registry for the content of bundles that name none (default: content stays on the API server)")
+	set.StringVar(&f.webhooks.Address, "webhook-bind-address", "", "address for webhooks of Git servers, such as :8090; none where empty")
+	set.StringVar(&f.webhooks.CertFile, "webhook-cert-file", "", "certificate, in PEM, to serve webhooks over TLS with; read again when it changes")
+	set.StringVar(&f.webhooks.KeyFile, "webhook-key-file", "", "key of --webhook-cert-file")
 	set.DurationVar(&f.renderDeadline, "render-deadline", time.Minute, "how long one render may take before it is ended")
 	set.Int64Var(&f.renderMemory, "render-memory", 1<<30, "how many bytes one render may use")
 	set.IntVar(&f.renderers, "renderers", 0, "how many renders may run at once (default: one for each CPU)")
@@ -107,6 +112,7 @@ func run(ctx context.Context, args []string) error {
 		Config: config, Namespace: f.namespace, CacheDir: f.cacheDir, Identity: identity,
 		RegistrySecret: f.registrySecret,
 		Renderer:       pool, MaxRenders: f.maxRenders, MetricsAddress: f.metrics, PprofAddress: f.pprof,
+		Webhooks: f.webhooks,
 	})
 }
 

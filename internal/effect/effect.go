@@ -18,7 +18,6 @@ func OfGitRepo(spec *fleet.GitRepoSpec) []string {
 		"spec.helmSecretName":         spec.HelmSecretName != "",
 		"spec.helmSecretNameForPaths": spec.HelmSecretNameForPaths != "",
 		"spec.helmRepoURLRegex":       spec.HelmRepoURLRegex != "",
-		"spec.webhookSecret":          spec.WebhookSecret != "",
 		"spec.imageScanInterval":      spec.ImageSyncInterval != nil,
 		"spec.imageScanCommit":        spec.ImageScanCommit != nil,
 	})

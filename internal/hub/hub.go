@@ -36,6 +36,7 @@ import (
 	"github.com/flotilla-sh/flotilla/internal/hub/content/gc"
 	"github.com/flotilla-sh/flotilla/internal/hub/gitrepo/pack"
 	"github.com/flotilla-sh/flotilla/internal/hub/gitrepo/poll"
+	"github.com/flotilla-sh/flotilla/internal/hub/gitrepo/webhook"
 	"github.com/flotilla-sh/flotilla/internal/hub/guard"
 	"github.com/flotilla-sh/flotilla/internal/hub/lean"
 	"github.com/flotilla-sh/flotilla/internal/hub/noeffect"
@@ -74,6 +75,8 @@ type Options struct {
 	RegistrySecret string
 	// MetricsAddress serves Prometheus metrics; "0" turns them off.
 	MetricsAddress string
+	// Webhooks says where Git servers call.
+	Webhooks webhook.Options
 	// PprofAddress serves profiles of the hub itself; empty turns them off.
 	PprofAddress string
 }
@@ -209,6 +212,7 @@ func wire(ctx context.Context, mgr manager.Manager, w wiring) error {
 	setups := []error{
 		mgr.Add(manager.RunnableFunc(w.guard.Run)),
 		(&poll.Controller{Client: c, Live: w.live, Events: events, Clock: now}).Setup(ctx, mgr),
+		(&webhook.Receiver{Client: c, Live: w.live, Namespace: w.options.Namespace, Events: events, Clock: now}).Setup(ctx, mgr, w.options.Webhooks),
 		(&pack.Controller{Client: c, Live: w.live, Git: clones, Store: store, Key: w.key, Events: events, Clock: now}).Setup(mgr),
 		(&deploy.Controller{Client: c, Live: w.live, Stages: stages, Store: store, Registries: where,
 			Capabilities: capabilities.NewReader(c), Events: events, Clock: now}).Setup(ctx, mgr),

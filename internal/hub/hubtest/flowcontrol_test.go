@@ -27,8 +27,8 @@ import (
 
 const systemNamespace = "cattle-fleet-system"
 
-// installFlowControl applies what the hub's chart says of priorities.
-func (w *world) installFlowControl() {
+// chart renders the hub's chart.
+func (w *world) chart(values map[string]any) []*unstructured.Unstructured {
 	w.Helper()
 	var files []source.File
 	w.must(fs.WalkDir(charts.FS, "flotilla", func(path string, d fs.DirEntry, err error) error {
@@ -41,13 +41,23 @@ func (w *world) installFlowControl() {
 	}))
 	result, err := render.New().Render(w.ctx, render.Request{
 		Files: files, Bundle: "flotilla", Capabilities: render.Capabilities{KubeVersion: "v1.36.3"},
-		Options: fleet.BundleDeploymentOptions{DefaultNamespace: systemNamespace, Helm: &fleet.HelmOptions{ReleaseName: "flotilla"}},
+		Options: fleet.BundleDeploymentOptions{DefaultNamespace: systemNamespace, Helm: &fleet.HelmOptions{ReleaseName: "flotilla", Values: &fleet.GenericMap{Data: values}}},
 	})
 	w.must(err)
+	var all []*unstructured.Unstructured
 	for _, o := range result.Objects {
 		obj := &unstructured.Unstructured{}
 		w.must(obj.UnmarshalJSON(o.JSON))
-		if strings.HasPrefix(o.APIVersion, flowcontrolv1.GroupName) {
+		all = append(all, obj)
+	}
+	return all
+}
+
+// installFlowControl applies what the hub's chart says of priorities.
+func (w *world) installFlowControl() {
+	w.Helper()
+	for _, obj := range w.chart(nil) {
+		if strings.HasPrefix(obj.GetAPIVersion(), flowcontrolv1.GroupName) {
 			w.create(obj)
 			w.Cleanup(func() { w.must(client.IgnoreNotFound(w.client.Delete(context.Background(), obj))) })
 		}

@@ -35,6 +35,8 @@ type whole struct {
 	renders atomic.Int32
 	// wrap sees the hub's requests as they go out; it may be nil.
 	wrap func(http.RoundTripper) http.RoundTripper
+	// configure changes what the hub is started with; it may be nil.
+	configure func(*hub.Options)
 }
 
 func newWhole(t *testing.T) *whole {
@@ -62,6 +64,9 @@ func (w *whole) start() (stop func()) {
 	options := hub.Options{
 		Config: w.proxy.Connect(config, cancel), Namespace: w.namespace, CacheDir: w.TempDir(),
 		Identity: "hub", Renderer: w, MetricsAddress: "0",
+	}
+	if w.configure != nil {
+		w.configure(&options)
 	}
 	go func() { done <- hub.Run(ctx, options) }()
 	stop = sync.OnceFunc(func() {

@@ -139,3 +139,13 @@ func isCommit(s string) bool {
 	}
 	return true
 }
+
+// Ref is the ref that the remote follows, refs/heads/… or refs/tags/…; it is
+// empty where Revision is a commit.
+func (r Remote) Ref() string {
+	t := r.target()
+	if t.tag != "" {
+		return t.tag.String()
+	}
+	return t.branch.String()
+}

@@ -29,8 +29,12 @@ import (
 // not say.
 const DefaultInterval = 15 * time.Second
 
-// never is the interval of a GitRepo that is not polled: it is asked once, when
-// the hub starts or what identifies its repository changes.
+// HookedInterval is how often a repository is asked whose server calls, where
+// the GitRepo does not say: often enough for a call that was lost.
+const HookedInterval = time.Hour
+
+// never is the interval of a GitRepo that is not polled: it is asked when the
+// hub starts, what identifies its repository changes, or a webhook comes.
 const never = 10000 * time.Hour
 
 // Controller polls.
@@ -56,7 +60,7 @@ func (c *Controller) Setup(ctx context.Context, mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("gitrepo-poll").
 		WithOptions(controller.Options{RateLimiter: reconcile.Backoff[ctrl.Request]()}).
-		For(&fleet.GitRepo{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		For(&fleet.GitRepo{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, called()))).
 		WatchesRawSource(source.Channel(answers, &handler.EnqueueRequestForObject{})).
 		Complete(c)
 }
@@ -89,7 +93,7 @@ func (c *Controller) poll(ctx context.Context, repo *fleet.GitRepo) error {
 		c.report(repo, err)
 		return err
 	}
-	result, ok := c.poller.Watch(c.polling, client.ObjectKeyFromObject(repo), remote, interval(repo))
+	result, ok := c.poller.Watch(c.polling, client.ObjectKeyFromObject(repo), remote, wish(repo))
 	if !ok {
 		return nil
 	}
@@ -110,12 +114,36 @@ func (c *Controller) report(repo *fleet.GitRepo, err error) {
 	}
 }
 
+// wish is how a GitRepo wants its repository to be asked.
+func wish(repo *fleet.GitRepo) Wish {
+	return Wish{Interval: interval(repo), Call: Call{
+		Commit: repo.Status.WebhookCommit,
+		At:     repo.Status.LastWebhookTime.Time,
+		Force:  repo.Spec.ForceSyncGeneration,
+	}}
+}
+
 func interval(repo *fleet.GitRepo) time.Duration {
-	if repo.Spec.DisablePolling {
+	wanted := repo.Spec.PollingInterval
+	switch {
+	case repo.Spec.DisablePolling:
 		return never
-	}
-	if repo.Spec.PollingInterval == nil || repo.Spec.PollingInterval.Duration <= 0 {
+	case wanted != nil && wanted.Duration > 0:
+		return wanted.Duration
+	case !repo.Status.LastWebhookTime.IsZero():
+		return HookedInterval
+	default:
 		return DefaultInterval
 	}
-	return repo.Spec.PollingInterval.Duration
+}
+
+// called passes GitRepos for which a webhook came.
+func called() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc: func(event.CreateEvent) bool { return false }, DeleteFunc: func(event.DeleteEvent) bool { return false },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			before, after := e.ObjectOld.(*fleet.GitRepo), e.ObjectNew.(*fleet.GitRepo)
+			return wish(before).Call != wish(after).Call
+		},
+	}
 }

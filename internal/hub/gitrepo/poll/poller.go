@@ -16,7 +16,28 @@ const (
 	resolveTimeout = 30 * time.Second
 	// maxBackoff is how many intervals a server that keeps failing is left alone.
 	maxBackoff = 20
+	// A Git server may call before all that answer for it know of the push: it is
+	// asked every lagPause until the commit shows, for maxLag.
+	lagPause, maxLag = 2 * time.Second, 30 * time.Second
 )
+
+// Wish is how a GitRepo wants its repository to be asked.
+type Wish struct {
+	// Interval is the time from one question to the next.
+	Interval time.Duration
+	// Call is the last one; where it differs from what the same GitRepo wished
+	// before, the server is asked at once.
+	Call Call
+}
+
+// Call is a reason to ask at once: a webhook, or a user's wish.
+type Call struct {
+	// Commit is what a webhook says was pushed, and At when that was.
+	Commit string
+	At     time.Time
+	// Force is the number of a user's last wish to fetch again.
+	Force int64
+}
 
 // Result is the answer of the last poll.
 type Result struct {
@@ -41,13 +62,17 @@ type Poller struct {
 
 // poll is one loop and the GitRepos that wait for its answers.
 type poll struct {
-	remote    git.Remote
-	intervals map[types.NamespacedName]time.Duration
-	result    Result
-	asked     bool
-	cancel    context.CancelFunc
+	remote git.Remote
+	wishes map[types.NamespacedName]Wish
+	result Result
+	asked  bool
+	cancel context.CancelFunc
 	// hurry ends a wait that has become too long.
 	hurry chan struct{}
+	// expected is a commit that was announced and has not shown, until when it
+	// is waited for.
+	expected string
+	until    time.Time
 }
 
 // NewPoller returns a Poller that calls notify when an answer changed.
@@ -62,7 +87,7 @@ func NewPoller(notify func(types.NamespacedName)) *Poller {
 
 // Watch lets a GitRepo take part in the poll of its remote until ctx ends or
 // Drop is called, and returns the last answer. ok is false while there is none.
-func (p *Poller) Watch(ctx context.Context, repo types.NamespacedName, remote git.Remote, interval time.Duration) (r Result, ok bool) {
+func (p *Poller) Watch(ctx context.Context, repo types.NamespacedName, remote git.Remote, wish Wish) (r Result, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	id := git.Identity(remote)
@@ -74,15 +99,27 @@ func (p *Poller) Watch(ctx context.Context, repo types.NamespacedName, remote gi
 	if current == nil {
 		current = p.begin(ctx, id, remote)
 	}
-	before := current.shortest()
-	current.intervals[repo] = interval
-	if current.shortest() < before {
+	if current.grant(repo, wish) {
 		select {
 		case current.hurry <- struct{}{}:
 		default:
 		}
 	}
 	return current.result, current.asked
+}
+
+// grant takes a wish in and tells whether the server must be asked at once.
+func (p *poll) grant(repo types.NamespacedName, wish Wish) (now bool) {
+	last, known := p.wishes[repo]
+	before := p.shortest()
+	p.wishes[repo] = wish
+	if !known || last.Call == wish.Call {
+		return p.shortest() < before
+	}
+	if wish.Call.Commit != "" && wish.Call.Commit != p.result.Commit {
+		p.expected, p.until = wish.Call.Commit, time.Now().Add(maxLag)
+	}
+	return true
 }
 
 // Drop ends a GitRepo's part in its poll.
@@ -97,8 +134,8 @@ func (p *Poller) Drop(repo types.NamespacedName) {
 func (p *Poller) leave(repo types.NamespacedName, id string) {
 	delete(p.identity, repo)
 	current := p.polls[id]
-	delete(current.intervals, repo)
-	if len(current.intervals) == 0 {
+	delete(current.wishes, repo)
+	if len(current.wishes) == 0 {
 		current.cancel()
 		delete(p.polls, id)
 	}
@@ -107,7 +144,7 @@ func (p *Poller) leave(repo types.NamespacedName, id string) {
 func (p *Poller) begin(ctx context.Context, id string, remote git.Remote) *poll {
 	ctx, cancel := context.WithCancel(ctx)
 	current := &poll{
-		remote: remote, intervals: map[types.NamespacedName]time.Duration{}, cancel: cancel, hurry: make(chan struct{}, 1),
+		remote: remote, wishes: map[types.NamespacedName]Wish{}, cancel: cancel, hurry: make(chan struct{}, 1),
 	}
 	p.polls[id] = current
 	go p.loop(ctx, current)
@@ -131,7 +168,7 @@ func (p *Poller) loop(ctx context.Context, current *poll) {
 		case <-ctx.Done():
 			return
 		case <-current.hurry:
-		case <-time.After(delay(p.interval(current), failures)):
+		case <-time.After(p.pause(current, failures)):
 		}
 	}
 }
@@ -150,29 +187,37 @@ func (p *Poller) answer(current *poll, commit string, err error) {
 	if err != nil {
 		next.Commit = current.result.Commit
 	}
+	if next.Commit == current.expected || next.Commit != current.result.Commit {
+		current.expected = ""
+	}
 	news := !current.asked || next.Commit != current.result.Commit || text(next.Err) != text(current.result.Err)
 	current.asked, current.result = true, next
 	if !news {
 		return
 	}
-	for repo := range current.intervals {
+	for repo := range current.wishes {
 		p.notify(repo)
 	}
 }
 
-func (p *Poller) interval(current *poll) time.Duration {
+// pause is the time to the next question.
+func (p *Poller) pause(current *poll, failures int) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return current.shortest()
+	if current.expected != "" && failures == 0 && time.Now().Before(current.until) {
+		return lagPause
+	}
+	current.expected = ""
+	return delay(current.shortest(), failures)
 }
 
 // shortest is the shortest interval that a GitRepo of this poll asks for; zero
 // where there is none.
 func (p *poll) shortest() time.Duration {
 	shortest := time.Duration(0)
-	for _, d := range p.intervals {
-		if shortest == 0 || d < shortest {
-			shortest = d
+	for _, w := range p.wishes {
+		if shortest == 0 || w.Interval < shortest {
+			shortest = w.Interval
 		}
 	}
 	return shortest

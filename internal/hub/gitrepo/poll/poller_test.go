@@ -9,9 +9,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flotilla-sh/flotilla/internal/source/git"
+	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
 
 // server is a Git server that counts who asks, and a list of who was told.
@@ -77,6 +79,8 @@ func repo(name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: "fleet-default", Name: name}
 }
 
+func every(d time.Duration) Wish { return Wish{Interval: d} }
+
 func as(user string) git.Remote {
 	return git.Remote{URL: "https://git.example/app", Branch: "main", Credentials: git.Credentials{Username: user, Password: "p"}}
 }
@@ -99,7 +103,7 @@ func TestOnePollForEqualIdentities(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s, ctx := newServer(t)
 				for i, remote := range tt.remotes {
-					s.poller.Watch(ctx, repo(string(rune('a'+i))), remote, time.Minute)
+					s.poller.Watch(ctx, repo(string(rune('a'+i))), remote, every(time.Minute))
 				}
 				if got := s.times(); got != tt.want {
 					t.Errorf("%d questions for %d GitRepos, want %d", got, len(tt.remotes), tt.want)
@@ -115,8 +119,8 @@ func TestOnePollForEqualIdentities(t *testing.T) {
 func TestNotifiesOfNewsAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, ctx := newServer(t)
-		s.poller.Watch(ctx, repo("a"), as("x"), time.Minute)
-		s.poller.Watch(ctx, repo("b"), as("x"), time.Minute)
+		s.poller.Watch(ctx, repo("a"), as("x"), every(time.Minute))
+		s.poller.Watch(ctx, repo("b"), as("x"), every(time.Minute))
 		both := []string{"a", "b"}
 		down := errors.New("connection refused")
 		for _, step := range []struct {
@@ -140,7 +144,7 @@ func TestNotifiesOfNewsAlone(t *testing.T) {
 			if got := s.news(); !slices.Equal(got, step.told) {
 				t.Errorf("%s: told %v, want %v", step.name, got, step.told)
 			}
-			got, ok := s.poller.Watch(ctx, repo("a"), as("x"), time.Minute)
+			got, ok := s.poller.Watch(ctx, repo("a"), as("x"), every(time.Minute))
 			if !ok || got.Commit != step.want.Commit || text(got.Err) != text(step.want.Err) {
 				t.Errorf("%s: result %v %v, want %v", step.name, got, ok, step.want)
 			}
@@ -151,8 +155,8 @@ func TestNotifiesOfNewsAlone(t *testing.T) {
 func TestDropEndsThePoll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, ctx := newServer(t)
-		s.poller.Watch(ctx, repo("a"), as("x"), time.Minute)
-		s.poller.Watch(ctx, repo("b"), as("x"), time.Minute)
+		s.poller.Watch(ctx, repo("a"), as("x"), every(time.Minute))
+		s.poller.Watch(ctx, repo("b"), as("x"), every(time.Minute))
 		s.news()
 		s.poller.Drop(repo("a"))
 		s.answers("two", nil)
@@ -173,9 +177,9 @@ func TestDropEndsThePoll(t *testing.T) {
 func TestOtherCredentialsBeginAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, ctx := newServer(t)
-		s.poller.Watch(ctx, repo("a"), as("old"), time.Minute)
+		s.poller.Watch(ctx, repo("a"), as("old"), every(time.Minute))
 		synctest.Wait()
-		if got, ok := s.poller.Watch(ctx, repo("a"), as("new"), time.Minute); ok {
+		if got, ok := s.poller.Watch(ctx, repo("a"), as("new"), every(time.Minute)); ok {
 			t.Errorf("the new credentials got the answer of the old ones: %v", got)
 		}
 		wait(time.Hour)
@@ -188,12 +192,12 @@ func TestOtherCredentialsBeginAnew(t *testing.T) {
 func TestShorterIntervalActsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, ctx := newServer(t)
-		s.poller.Watch(ctx, repo("a"), as("x"), never)
+		s.poller.Watch(ctx, repo("a"), as("x"), every(never))
 		wait(100 * time.Hour)
 		if got := s.times(); got != 1 {
 			t.Fatalf("asked %d times with polling off, want once", got)
 		}
-		s.poller.Watch(ctx, repo("a"), as("x"), time.Minute)
+		s.poller.Watch(ctx, repo("a"), as("x"), every(time.Minute))
 		if got := s.times(); got != 2 {
 			t.Errorf("asked %d times after polling was turned on, want 2", got)
 		}
@@ -208,7 +212,7 @@ func TestBackOffIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, ctx := newServer(t)
 		s.answers("", errors.New("down"))
-		s.poller.Watch(ctx, repo("a"), as("x"), time.Minute)
+		s.poller.Watch(ctx, repo("a"), as("x"), every(time.Minute))
 		wait(10 * time.Hour)
 		s.mu.Lock()
 		var gaps []time.Duration
@@ -249,6 +253,65 @@ func TestDelay(t *testing.T) {
 				if got := delay(tt.interval, tt.failures); got < tt.want || got > tt.want+tt.want/10 {
 					t.Fatalf("delay is %s, want %s and at most a tenth more", got, tt.want)
 				}
+			}
+		})
+	}
+}
+
+func TestCallAsksAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, ctx := newServer(t)
+		call := func(commit string) Wish { return Wish{Interval: never, Call: Call{Commit: commit}} }
+		s.poller.Watch(ctx, repo("a"), as("x"), call("old"))
+		s.poller.Watch(ctx, repo("b"), as("x"), call("old"))
+		for _, step := range []struct {
+			name, commit, call string
+			// at once, and after lag.
+			now, later int
+		}{
+			{"the first look", "one", "old", 1, 0},
+			{"no news", "one", "old", 0, 0},
+			{"a commit that shows at once", "two", "two", 1, 0},
+			{"a commit that does not show", "two", "three", 1, int(maxLag / lagPause)},
+			{"a commit that is overtaken", "four", "five", 1, 0},
+			{"the branch is gone", "four", "", 1, 0},
+			{"what is known already", "four", "four", 1, 0},
+		} {
+			s.answers(step.commit, nil)
+			before := s.times()
+			if step.name == "the first look" {
+				before = 0
+			}
+			s.poller.Watch(ctx, repo("a"), as("x"), call(step.call))
+			now := s.times() - before
+			wait(time.Hour)
+			if later := s.times() - before - now; now != step.now || later != step.later {
+				t.Errorf("%s: asked %d times at once and %d later, want %d and %d", step.name, now, later, step.now, step.later)
+			}
+			if got, _ := s.poller.Watch(ctx, repo("a"), as("x"), call(step.call)); got.Commit != step.commit {
+				t.Errorf("%s: the commit is %q, want %q, whatever was called", step.name, got.Commit, step.commit)
+			}
+		}
+	})
+}
+
+func TestInterval(t *testing.T) {
+	minute, zero := metav1.Duration{Duration: time.Minute}, metav1.Duration{}
+	called := fleet.GitRepoStatus{LastWebhookTime: metav1.Now()}
+	for name, tt := range map[string]struct {
+		repo fleet.GitRepo
+		want time.Duration
+	}{
+		"standard":                {fleet.GitRepo{}, DefaultInterval},
+		"set":                     {fleet.GitRepo{Spec: fleet.GitRepoSpec{PollingInterval: &minute}}, time.Minute},
+		"zero":                    {fleet.GitRepo{Spec: fleet.GitRepoSpec{PollingInterval: &zero}}, DefaultInterval},
+		"off":                     {fleet.GitRepo{Spec: fleet.GitRepoSpec{PollingInterval: &minute, DisablePolling: true}}, never},
+		"with a webhook":          {fleet.GitRepo{Status: called}, HookedInterval},
+		"set, and with a webhook": {fleet.GitRepo{Spec: fleet.GitRepoSpec{PollingInterval: &minute}, Status: called}, time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := interval(&tt.repo); got != tt.want {
+				t.Errorf("interval is %s, want %s", got, tt.want)
 			}
 		})
 	}
