@@ -26,6 +26,7 @@ import (
 	"github.com/flotilla-sh/flotilla/internal/hub/gitrepo/webhook"
 	"github.com/flotilla-sh/flotilla/internal/pipeline"
 	"github.com/flotilla-sh/flotilla/internal/render/worker"
+	"github.com/flotilla-sh/flotilla/internal/source/chart"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
 
@@ -54,6 +55,8 @@ type flags struct {
 	renderDeadline                                         time.Duration
 	renderMemory                                           int64
 	renderers, maxRenders                                  int
+	charts                                                 chart.Limits
+	mirrors                                                []string
 }
 
 func parse(args []string) (flags, error) {
@@ -73,6 +76,13 @@ func parse(args []string) (flags, error) {
 	set.Int64Var(&f.renderMemory, "render-memory", 1<<30, "how many bytes one render may use")
 	set.IntVar(&f.renderers, "renderers", 0, "how many renders may run at once (default: one for each CPU)")
 	set.IntVar(&f.maxRenders, "max-renders", pipeline.DefaultMaxRenders, "how many different renders of one bundle the hub makes before its clusters make them")
+	limits := chart.DefaultLimits()
+	set.Int64Var(&f.charts.Size, "chart-max-size", limits.Size, "how many bytes a chart from elsewhere may have, packed and unpacked")
+	set.IntVar(&f.charts.Files, "chart-max-files", limits.Files, "how many files a chart from elsewhere may have")
+	set.Func("mirror", "`upstream=mirror`: a beginning of URLs of charts, and what to ask in place of it, such as https://charts.example.org=https://mirror.internal/charts; may be repeated", func(pair string) error {
+		f.mirrors = append(f.mirrors, pair)
+		return nil
+	})
 	set.Usage = func() {
 		fmt.Fprintln(set.Output(), "flotilla-hub runs the controllers of the management cluster.\n\nExample:\n  flotilla-hub --kubeconfig ~/.kube/hub\n\nFlags:")
 		set.PrintDefaults()
@@ -90,6 +100,10 @@ func run(ctx context.Context, args []string) error {
 	}
 	if err := setLogger(f.level); err != nil {
 		return err
+	}
+	mirrors, err := chart.ParseMirrors(f.mirrors)
+	if err != nil {
+		return fmt.Errorf("--mirror: %w", err)
 	}
 	identity, lock, err := identify(f.cacheDir)
 	if err != nil {
@@ -110,8 +124,8 @@ func run(ctx context.Context, args []string) error {
 	defer pool.Close()
 	return hub.Run(ctx, hub.Options{
 		Config: config, Namespace: f.namespace, CacheDir: f.cacheDir, Identity: identity,
-		RegistrySecret: f.registrySecret,
-		Renderer:       pool, MaxRenders: f.maxRenders, MetricsAddress: f.metrics, PprofAddress: f.pprof,
+		RegistrySecret: f.registrySecret, Charts: f.charts, Mirrors: mirrors,
+		Renderer: pool, MaxRenders: f.maxRenders, MetricsAddress: f.metrics, PprofAddress: f.pprof,
 		Webhooks: f.webhooks,
 	})
 }

@@ -1,6 +1,9 @@
 package bundle
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/flotilla-sh/flotilla/internal/source"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
@@ -61,4 +64,10 @@ type Draft struct {
 	// Err is why the directory cannot become a bundle; then only Name and Path
 	// can be relied on, and Name is a guess where fleet.yaml cannot be read.
 	Err error
+}
+
+// SetFiles replaces the files of a draft, which are sorted here.
+func (d *Draft) SetFiles(files []source.File) {
+	slices.SortStableFunc(files, func(a, b source.File) int { return cmp.Compare(a.Path, b.Path) })
+	d.Files, d.SourceDigest = files, digestOf(files)
 }

@@ -15,11 +15,8 @@ import (
 // OfGitRepo names the fields of a GitRepo that have no effect yet.
 func OfGitRepo(spec *fleet.GitRepoSpec) []string {
 	return set(map[string]bool{
-		"spec.helmSecretName":         spec.HelmSecretName != "",
-		"spec.helmSecretNameForPaths": spec.HelmSecretNameForPaths != "",
-		"spec.helmRepoURLRegex":       spec.HelmRepoURLRegex != "",
-		"spec.imageScanInterval":      spec.ImageSyncInterval != nil,
-		"spec.imageScanCommit":        spec.ImageScanCommit != nil,
+		"spec.imageScanInterval": spec.ImageSyncInterval != nil,
+		"spec.imageScanCommit":   spec.ImageScanCommit != nil,
 	})
 }
 
@@ -77,9 +74,6 @@ func Holds(o *fleet.BundleDeploymentOptions) string {
 	var why []string
 	if o.AllowedTargetNamespaceSelector != nil {
 		why = append(why, "allowedTargetNamespaceSelector restricts the namespaces, and is not enforced yet")
-	}
-	if h := o.Helm; h != nil && (h.Repo != "" || strings.Contains(h.Chart, "://")) {
-		why = append(why, "helm.repo and chart URLs are not fetched yet: put the chart into the directory")
 	}
 	if len(why) == 0 {
 		return ""

@@ -62,7 +62,7 @@ func expect(t *testing.T, name string, acts []string, said []string, want string
 
 func TestEveryFieldOfAGitRepo(t *testing.T) {
 	acts := strings.Fields("repo branch revision targetNamespace clientSecretName caBundle insecureSkipTLSVerify paths bundles " +
-		"paused serviceAccount targets pollingInterval disablePolling forceSyncGeneration keepResources deleteNamespace correctDrift ociRegistrySecret webhookSecret")
+		"paused serviceAccount targets pollingInterval chartPollingInterval helmSecretName helmSecretNameForPaths helmRepoURLRegex disablePolling forceSyncGeneration keepResources deleteNamespace correctDrift ociRegistrySecret webhookSecret")
 	eachField(func(name string, spec *fleet.GitRepoSpec) {
 		expect(t, name, acts, effect.OfGitRepo(spec), "spec."+name)
 	})
@@ -122,11 +122,7 @@ func TestHolds(t *testing.T) {
 		"chart in the files": {options: helm(fleet.HelmOptions{Chart: "./chart", Version: "1", ReleaseName: "x"})},
 		"service account":    {options: fleet.BundleDeploymentOptions{ServiceAccount: "limited"}},
 		"namespace selector": {fleet.BundleDeploymentOptions{AllowedTargetNamespaceSelector: &metav1.LabelSelector{}}, []string{"allowedTargetNamespaceSelector"}},
-		"helm repository":    {helm(fleet.HelmOptions{Repo: "https://charts.example", Chart: "x"}), []string{"helm.repo"}},
-		"chart by URL":       {helm(fleet.HelmOptions{Chart: "https://charts.example/x.tgz"}), []string{"chart URLs"}},
-		"chart from OCI":     {helm(fleet.HelmOptions{Chart: "oci://registry.example/x"}), []string{"chart URLs"}},
-		"two reasons": {fleet.BundleDeploymentOptions{Helm: &fleet.HelmOptions{Repo: "https://charts.example"}, AllowedTargetNamespaceSelector: &metav1.LabelSelector{}},
-			[]string{"helm.repo", "; ", "allowedTargetNamespaceSelector"}},
+		"helm repository":    {options: helm(fleet.HelmOptions{Repo: "https://charts.example", Chart: "x"})},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := effect.Holds(&tt.options)

@@ -2,6 +2,7 @@
 package hub
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -45,6 +46,7 @@ import (
 	"github.com/flotilla-sh/flotilla/internal/names"
 	"github.com/flotilla-sh/flotilla/internal/pipeline"
 	"github.com/flotilla-sh/flotilla/internal/render"
+	"github.com/flotilla-sh/flotilla/internal/source/chart"
 	"github.com/flotilla-sh/flotilla/internal/source/git"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
@@ -70,6 +72,10 @@ type Options struct {
 	Renderer render.Renderer
 	// MaxRenders is how many different renders of one bundle are made here.
 	MaxRenders int
+	// Charts bounds charts from elsewhere; the zero value is the default.
+	Charts chart.Limits
+	// Mirrors are asked for charts in place of what is named.
+	Mirrors chart.Mirrors
 	// RegistrySecret is the name of a Secret in Namespace with the registry for
 	// the content of bundles that name none; empty keeps it on the API server.
 	RegistrySecret string
@@ -197,6 +203,12 @@ func wire(ctx context.Context, mgr manager.Manager, w wiring) error {
 	if err != nil {
 		return err
 	}
+	fetcher, err := chart.New(chart.Options{
+		Dir: filepath.Join(w.options.CacheDir, "charts"), Git: clones, Limits: cmp.Or(w.options.Charts, chart.DefaultLimits()), Mirrors: w.options.Mirrors,
+	})
+	if err != nil {
+		return err
+	}
 	standard := client.ObjectKey{}
 	if name := w.options.RegistrySecret; name != "" {
 		standard = client.ObjectKey{Namespace: w.options.Namespace, Name: name}
@@ -213,7 +225,7 @@ func wire(ctx context.Context, mgr manager.Manager, w wiring) error {
 		mgr.Add(manager.RunnableFunc(w.guard.Run)),
 		(&poll.Controller{Client: c, Live: w.live, Events: events, Clock: now}).Setup(ctx, mgr),
 		(&webhook.Receiver{Client: c, Live: w.live, Namespace: w.options.Namespace, Events: events, Clock: now}).Setup(ctx, mgr, w.options.Webhooks),
-		(&pack.Controller{Client: c, Live: w.live, Git: clones, Store: store, Key: w.key, Events: events, Clock: now}).Setup(mgr),
+		(&pack.Controller{Client: c, Live: w.live, Git: clones, Charts: fetcher, Store: store, Key: w.key, Events: events, Clock: now}).Setup(mgr),
 		(&deploy.Controller{Client: c, Live: w.live, Stages: stages, Store: store, Registries: where,
 			Capabilities: capabilities.NewReader(c), Events: events, Clock: now}).Setup(ctx, mgr),
 		(&register.Controller{Client: c, Live: w.live, Store: store, Hub: names.Hub(w.key), Clock: now}).Setup(mgr),

@@ -5,11 +5,11 @@ import (
 	"path"
 	"strings"
 
-	"github.com/flotilla-sh/flotilla/internal/digest"
 	"github.com/flotilla-sh/flotilla/internal/fault"
 	"github.com/flotilla-sh/flotilla/internal/render/helm"
 	"github.com/flotilla-sh/flotilla/internal/render/kustomize"
 	"github.com/flotilla-sh/flotilla/internal/source"
+	"github.com/flotilla-sh/flotilla/internal/source/chartref"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
 
@@ -58,7 +58,7 @@ func findChart(files []sourceFile, options *fleet.HelmOptions) (*chartFiles, err
 	switch {
 	case options == nil || (options.Chart == "" && options.Repo == ""):
 		return chartIn(files, "."), nil
-	case isRemoteChart(options):
+	case chartref.IsRemote(options.Repo, options.Chart):
 		return fetchedChart(files, options)
 	}
 	dir := path.Clean(strings.TrimPrefix(options.Chart, "/"))
@@ -98,21 +98,10 @@ func unpack(archive sourceFile) (*chartFiles, error) {
 	return &chartFiles{dir: archive.Path, files: files}, err
 }
 
-// isRemoteChart tells whether a chart comes from elsewhere.
-func isRemoteChart(options *fleet.HelmOptions) bool {
-	return options.Repo != "" || strings.Contains(options.Chart, "://") || strings.HasPrefix(options.Chart, "git@") || strings.Contains(options.Chart, "::")
-}
-
-// FetchedDir returns the directory of a bundle into which a chart from
-// elsewhere is unpacked.
-func FetchedDir(options *fleet.HelmOptions) string {
-	return ".chart/" + digest.OfBytes([]byte(options.Chart+":"+options.Repo+":"+options.Version))
-}
-
 // fetchedChart returns the chart that was unpacked into the bundle when it was
 // built; an archive has its files in one more directory.
 func fetchedChart(files []sourceFile, options *fleet.HelmOptions) (*chartFiles, error) {
-	dir := FetchedDir(options)
+	dir := chartref.Dir(options.Repo, options.Chart, options.Version)
 	best := ""
 	for _, file := range files {
 		if path.Base(file.Path) != "Chart.yaml" || !strings.HasPrefix(file.Path, dir+"/") {
@@ -123,7 +112,7 @@ func fetchedChart(files []sourceFile, options *fleet.HelmOptions) (*chartFiles, 
 		}
 	}
 	if best == "" {
-		return nil, fmt.Errorf("the chart %s is not in the bundle: charts from elsewhere are not fetched yet, put the chart into the repository and set helm.chart to its directory", strings.TrimSpace(options.Repo+" "+options.Chart+" "+options.Version))
+		return nil, fmt.Errorf("the chart %s is not in the bundle: charts from elsewhere are packed into bundles of GitRepos and HelmOps, and by flotilla apply; into another put its files, below %s", strings.TrimSpace(options.Repo+" "+options.Chart+" "+options.Version), dir)
 	}
 	return chartIn(files, path.Dir(best)), nil
 }

@@ -168,7 +168,7 @@ func (d *decoder) selector(path string, s *metav1.LabelSelector) {
 func controllerFieldNames() []string {
 	return []string{
 		"resources", "targetRestrictions", "contentsId", "helmOpOptions",
-		"valuesHash", "overwrites", "allowedTargetNamespaceSelector",
+		"valuesHash", "overwrites", "allowedTargetNamespaceSelector", "charts",
 	}
 }
 
@@ -182,7 +182,7 @@ func (d *decoder) controllerFields(f *FleetYAML) {
 		}
 	}
 	f.Resources, f.TargetRestrictions, f.ContentsID = nil, nil, ""
-	f.HelmOpOptions, f.ValuesHash, f.Overwrites = nil, "", nil
+	f.HelmOpOptions, f.ValuesHash, f.Overwrites, f.Charts = nil, "", nil, nil
 	f.AllowedTargetNamespaceSelector = nil
 }
 

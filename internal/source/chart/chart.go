@@ -10,6 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"time"
 
 	"sigs.k8s.io/yaml"
@@ -114,8 +115,49 @@ type Chart struct {
 	Files []source.File
 
 	// tree and dir are where it stands in a Git repository.
-	tree fs.FS
-	dir  string
+	tree   fs.FS
+	dir    string
+	limits Limits
+}
+
+// Limits are those of every chart.
+func (f *Fetcher) Limits() Limits { return f.limits }
+
+// Collect reads the files below a directory of a repository.
+func (f *Fetcher) Collect(tree fs.FS, dir string) ([]source.File, error) {
+	return collect(tree, dir, f.limits)
+}
+
+// Beside reads the files of a directory by its path relative to the chart. Only
+// charts in Git repositories have anything beside them.
+func (c *Chart) Beside(relative string) ([]source.File, error) {
+	if c.tree == nil {
+		return nil, stall(ReasonInvalid, "file://%s leads out of an archive: its author must pack the chart with its dependencies", relative)
+	}
+	return collect(c.tree, path.Join(c.dir, relative), c.limits)
+}
+
+// Kept returns the chart of a pin from the disk, or nil where it is not there.
+func (s *Session) Kept(w Want, pin Pin) (*Chart, error) {
+	ref, err := chartref.Parse(w.Repo, w.Chart, w.Version)
+	if err != nil {
+		return nil, fault.Stall(ReasonInvalid, err)
+	}
+	if ref.Kind == chartref.Git {
+		return nil, nil //nolint:nilnil // the clone knows what it has
+	}
+	ref.URL = s.mirrors.Of(ref.URL)
+	return s.kept(ref, pin)
+}
+
+func (s *Session) kept(ref chartref.Ref, pin Pin) (*Chart, error) {
+	archive := s.store.open(s.access.at(ref.URL).identity(), pin.Digest)
+	if archive == nil {
+		return nil, nil //nolint:nilnil // as Kept says
+	}
+	defer func() { _ = archive.Close() }()
+	files, err := unpack(ref.String(), archive, ref.Path, s.limits)
+	return &Chart{Version: pin.Version, Digest: pin.Digest, Files: files}, err
 }
 
 // Exact tells whether a name always means the same chart, so that there is
@@ -155,10 +197,8 @@ func (s *Session) Fetch(ctx context.Context, w Want, pin *Pin) (*Chart, error) {
 		return s.fetchGit(ctx, ref, a, commit)
 	}
 	if pin != nil {
-		if archive := s.store.open(a.identity(), pin.Digest); archive != nil {
-			defer func() { _ = archive.Close() }()
-			files, err := unpack(ref.String(), archive, ref.Path, s.limits)
-			return &Chart{Version: pin.Version, Digest: pin.Digest, Files: files}, err
+		if kept, err := s.kept(ref, *pin); kept != nil || err != nil {
+			return kept, err
 		}
 		if pin.Version != "" {
 			ref.Version = pin.Version

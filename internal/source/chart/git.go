@@ -44,7 +44,7 @@ func (s *Session) fetchGit(ctx context.Context, ref chartref.Ref, a Access, comm
 	if !hasChartFile(files) {
 		return nil, stall(ReasonArchive, "%s has no Chart.yaml in %s: give the chart's directory behind //", chartref.Place(ref.URL), dir)
 	}
-	return &Chart{Version: versionOf(files), Digest: commit, Files: files, tree: tree.FS, dir: dir}, nil
+	return &Chart{Version: versionOf(files), Digest: commit, Files: files, tree: tree.FS, dir: dir, limits: s.limits}, nil
 }
 
 func firstOf(texts ...string) string {

@@ -5,6 +5,7 @@
 package pack
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,6 +33,7 @@ import (
 	"github.com/flotilla-sh/flotilla/internal/hub/tenancy"
 	"github.com/flotilla-sh/flotilla/internal/reconcile"
 	"github.com/flotilla-sh/flotilla/internal/source"
+	"github.com/flotilla-sh/flotilla/internal/source/chart"
 	"github.com/flotilla-sh/flotilla/internal/source/git"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
@@ -54,12 +56,16 @@ type Fetcher interface {
 type Controller struct {
 	Client client.Client
 	// Live reads Secrets and what a deletion depends on, past all caches.
-	Live   client.Reader
-	Git    Fetcher
+	Live client.Reader
+	Git  Fetcher
+	// Charts fetches charts from elsewhere.
+	Charts *chart.Fetcher
 	Store  *content.Store
 	Key    content.Key
 	Events events.EventRecorder
 	Clock  clock.PassiveClock
+
+	taken taken
 }
 
 // Setup adds the controller to a manager.
@@ -81,6 +87,7 @@ func (c *Controller) Setup(mgr ctrl.Manager) error {
 func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	repo := &fleet.GitRepo{}
 	if err := c.Client.Get(ctx, req.NamespacedName, repo); err != nil {
+		c.taken.forget(req.NamespacedName)
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if !repo.DeletionTimestamp.IsZero() {
@@ -96,6 +103,9 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	c.report(repo, err)
 	if patchErr := patcher.Status(ctx, repo); patchErr != nil {
 		return reconcile.Result(ctx, patchErr)
+	}
+	if soon := c.taken.next(repo, c.Clock.Now()); err == nil && soon > 0 {
+		return ctrl.Result{RequeueAfter: soon}, nil
 	}
 	return reconcile.Result(ctx, err)
 }
@@ -119,7 +129,12 @@ func (c *Controller) pack(ctx context.Context, repo *fleet.GitRepo) error {
 	}
 	// A scan can fail for one path and still have found bundles at others.
 	drafts, scanErr := bundle.Scan(tree, scanInput(repo))
-	if err := c.write(ctx, repo, commit, drafts); err != nil {
+	near := splitRemote(drafts)
+	if err := c.write(ctx, repo, commit, drafts[:near]); err != nil {
+		return err
+	}
+	c.bringCharts(ctx, repo, commit, tree, drafts[near:])
+	if err := c.write(ctx, repo, commit, drafts[near:]); err != nil {
 		return err
 	}
 	fleet.SetCondition(&repo.Status.Conditions, reconcile.Warnings(warnings(drafts)), c.Clock.Now())
@@ -165,20 +180,33 @@ func scanInput(repo *fleet.GitRepo) bundle.Input {
 }
 
 // problems joins what is wrong with paths and directories; the others went on.
+// Where some of it can pass by itself, all of it is looked at again.
 func problems(drafts []bundle.Draft, scanErr error) error {
 	var lines []string
 	if scanErr != nil {
 		lines = append(lines, scanErr.Error())
 	}
+	kind, after, reason := fault.Stalled, time.Duration(0), fault.ReasonOf(scanErr, "")
 	for _, d := range drafts {
-		if d.Err != nil {
-			lines = append(lines, d.Err.Error())
+		if d.Err == nil {
+			continue
+		}
+		lines = append(lines, d.Err.Error())
+		reason = cmp.Or(reason, fault.ReasonOf(d.Err, ""))
+		switch wait := fault.AfterOf(d.Err); fault.KindOf(d.Err) {
+		case fault.Transient:
+			kind = fault.Transient
+		case fault.Waiting:
+			kind = min(kind, fault.Waiting)
+			if after == 0 || wait < after {
+				after = wait
+			}
 		}
 	}
 	if len(lines) == 0 {
 		return nil
 	}
-	return fault.Stall(fault.ReasonOf(scanErr, "InvalidBundle"), errors.New(strings.Join(lines, "; ")))
+	return &fault.Error{Kind: kind, Reason: cmp.Or(reason, "InvalidBundle"), After: after, Err: errors.New(strings.Join(lines, "; "))}
 }
 
 func warnings(drafts []bundle.Draft) []string {

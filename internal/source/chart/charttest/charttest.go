@@ -28,7 +28,7 @@ func Chart(name, version string, more ...string) map[string]string {
 	files := map[string]string{
 		"Chart.yaml":        fmt.Sprintf("apiVersion: v2\nname: %s\nversion: %s\n", name, version),
 		"values.yaml":       "colour: blue\n",
-		"templates/cm.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + name + "}\ndata: {version: \"{{ .Chart.Version }}\", colour: \"{{ .Values.colour }}\"}\n",
+		"templates/cm.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: \"{{ .Chart.Name }}\"}\ndata: {version: \"{{ .Chart.Version }}\", colour: \"{{ .Values.colour }}\"}\n",
 	}
 	for i := 0; i+1 < len(more); i += 2 {
 		files[more[i]] += more[i+1]

@@ -132,7 +132,7 @@ func TestManifestsUseEveryField(t *testing.T) {
 // user writes.
 func writtenByFlotilla(path string) bool {
 	_, field, _ := strings.Cut(path, ".")
-	return path == "Bundle.spec.ociRegistrySecret" || path == "HelmOp.spec.ociRegistrySecret" ||
+	return path == "GitRepo.spec.chartPollingInterval" || strings.HasPrefix(field, "spec.charts") || path == "Bundle.spec.ociRegistrySecret" || path == "HelmOp.spec.ociRegistrySecret" ||
 		strings.HasPrefix(field, "status") || strings.HasSuffix(field, "render") ||
 		slices.ContainsFunc([]string{"spec.content", "spec.removal", "spec.renderInput", "spec.renderAsked"}, func(prefix string) bool {
 			return field == prefix || strings.HasPrefix(field, prefix+".") || strings.HasPrefix(field, prefix+"[")

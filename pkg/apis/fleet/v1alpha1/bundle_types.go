@@ -109,10 +109,39 @@ type BundleSpec struct {
 	// +nullable
 	ValuesHash string `json:"valuesHash,omitempty"`
 
+	// Flotilla: Charts are the charts from elsewhere that were packed into the
+	// bundle, with the versions that constraints led to; the controller writes
+	// them.
+	// +optional
+	// +listType=atomic
+	Charts []BundleChart `json:"charts,omitempty"`
+
 	// Flotilla: OCIRegistrySecret is the name of a Secret in the bundle's
 	// namespace with the registry where what is rendered is stored.
 	// +optional
 	OCIRegistrySecret string `json:"ociRegistrySecret,omitempty"`
+}
+
+// BundleChart is a chart from elsewhere that was packed into a bundle.
+type BundleChart struct {
+	// Repo is the chart repository, as the options or a Chart.yaml name it.
+	// +optional
+	Repo string `json:"repo,omitempty"`
+	// Chart is the name of the chart there, or its URL.
+	// +optional
+	Chart string `json:"chart,omitempty"`
+	// Constraint is the version that was asked for; empty for the newest.
+	// +optional
+	Constraint string `json:"constraint,omitempty"`
+	// Version is the version that was taken.
+	// +optional
+	Version string `json:"version,omitempty"`
+	// Digest is the SHA-256 of the archive, or the commit of a Git repository.
+	// +optional
+	Digest string `json:"digest,omitempty"`
+	// Dir is the directory of the bundle that holds the chart.
+	// +optional
+	Dir string `json:"dir,omitempty"`
 }
 
 // BundleResource is one file of a bundle.

@@ -115,6 +115,15 @@ type GitRepoSpec struct {
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self == '0' || (self.matches('^([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+$') && duration(self) <= duration('2562047h'))",message="must be a duration with the units ns, us, µs, ms, s, m and h, such as 15s, 5m or 1h30m, of at most 2562047h; days (d) and weeks (w) are not known: write 24h or 168h"
 	PollingInterval *metav1.Duration `json:"pollingInterval,omitempty"`
+	// Flotilla: ChartPollingInterval is how often newer versions of charts are
+	// looked for between commits, where helm.version is a constraint or empty;
+	// unset and 0 mean never.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self == '0' || (self.matches('^([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+$') && duration(self) <= duration('2562047h'))",message="must be a duration with the units ns, us, µs, ms, s, m and h, such as 15s, 5m or 1h30m, of at most 2562047h; days (d) and weeks (w) are not known: write 24h or 168h"
+	ChartPollingInterval *metav1.Duration `json:"chartPollingInterval,omitempty"`
 	// DisablePolling waits for webhooks alone.
 	// +optional
 	DisablePolling bool `json:"disablePolling,omitempty"`

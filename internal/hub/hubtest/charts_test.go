@@ -1,0 +1,147 @@
+package hubtest_test
+
+import (
+	"encoding/json"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-sh/flotilla/internal/lab/gitserver"
+	"github.com/flotilla-sh/flotilla/internal/source/chart/charttest"
+	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
+)
+
+// chartWorld is a hub, a Git repository and a chart repository that asks for a
+// password.
+type chartWorld struct {
+	*whole
+	charts *charttest.Server
+	git    *gitserver.Server
+	url    string
+}
+
+func newChartWorld(t *testing.T) *chartWorld {
+	w := &chartWorld{whole: newWhole(t), charts: charttest.Serve(t)}
+	w.charts.Username, w.charts.Password = "me", "hunter2"
+	var err error
+	w.git, err = gitserver.New(w.TempDir())
+	w.must(err)
+	web := httptest.NewServer(w.git)
+	w.Cleanup(web.Close)
+	w.url = web.URL + "/repo.git"
+	w.create(&corev1.Secret{ObjectMeta: w.meta("helm"), Data: map[string][]byte{"username": []byte("me"), "password": []byte("hunter2")}})
+	return w
+}
+
+func (w *chartWorld) commit(files map[string]string) {
+	w.Helper()
+	for name, text := range files {
+		files[name] = strings.ReplaceAll(text, "REPO", w.charts.URL)
+	}
+	_, err := w.git.Commit(w.ctx, "repo", gitserver.Commit{Message: "m", Files: files})
+	w.must(err)
+}
+
+// versions are those of the charts of a bundle, as its spec says.
+func (w *chartWorld) versions(name string) string {
+	w.Helper()
+	b := &fleet.Bundle{ObjectMeta: w.meta(name)}
+	if !w.exists(b) {
+		return ""
+	}
+	var all []string
+	for _, c := range b.Spec.Charts {
+		all = append(all, c.Chart+" "+c.Version)
+	}
+	return strings.Join(all, ", ")
+}
+
+func (w *chartWorld) stalled() string {
+	w.Helper()
+	repo := &fleet.GitRepo{ObjectMeta: w.meta("repo")}
+	if !w.exists(repo) || !fleet.IsConditionTrue(repo.Status.Conditions, fleet.ConditionStalled) {
+		return ""
+	}
+	return fleet.FindCondition(repo.Status.Conditions, fleet.ConditionStalled).Message
+}
+
+// TestChartsOfAGitRepo follows a constraint over commits, restarts and the loss
+// of the chart repository.
+func TestChartsOfAGitRepo(t *testing.T) {
+	w := newChartWorld(t)
+	w.charts.Add("app", "1.0.0")
+	stop := w.start()
+	spaces := w.clusters(1)
+	w.commit(map[string]string{
+		"app/fleet.yaml": "helm: {repo: REPO, chart: app, version: ^1}\n",
+		"plain/cm.yaml":  "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: plain, namespace: default}\n",
+	})
+	repo := &fleet.GitRepo{ObjectMeta: w.meta("repo"), Spec: fleet.GitRepoSpec{
+		Repo: w.url, Branch: "main", Paths: []string{"app", "plain"}, HelmSecretName: "helm",
+		PollingInterval: &metav1.Duration{Duration: time.Second},
+		Targets:         []fleet.GitTarget{{ClusterSelector: &metav1.LabelSelector{}}},
+	}}
+	w.create(repo)
+	// Without helmRepoURLRegex the credential stays here, and the neighbour goes on.
+	w.eventually("refuse", func() bool { return strings.Contains(w.stalled(), "helmRepoURLRegex") })
+	w.eventually("go on with the neighbour", func() bool { return w.exists(&fleet.Bundle{ObjectMeta: w.meta("repo-plain")}) })
+	for _, r := range w.charts.Asked() {
+		if r.Header.Get("Authorization") != "" {
+			t.Error("the credential was sent without helmRepoURLRegex")
+		}
+	}
+	w.change(func(spec *fleet.GitRepoSpec) { spec.HelmRepoURLRegex = "http://127[.].*" })
+	w.eventually("take the chart", func() bool { return w.versions("repo-app") == "app 1.0.0" && w.stalled() == "" })
+	w.agents(spaces, "repo-app", "repo-plain")
+	d := &fleet.BundleDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: spaces[0], Name: "repo-app"}}
+	b := &fleet.Bundle{ObjectMeta: w.meta("repo-app")}
+	if !w.exists(d) || !w.exists(b) || d.Spec.Content == nil {
+		t.Fatal("the chart is not deployed")
+	}
+	for _, obj := range []client.Object{b, d} {
+		if raw, _ := json.Marshal(obj); strings.Contains(string(raw), "hunter2") {
+			t.Errorf("the credential is in %T", obj)
+		}
+	}
+
+	// A newer chart alone changes nothing, not even for a hub that lost its disk
+	// and cannot reach the repository.
+	w.charts.Add("app", "1.1.0")
+	w.charts.SetDown(true)
+	stop()
+	w.start()
+	w.change(func(spec *fleet.GitRepoSpec) { spec.KeepResources = true })
+	w.eventually("pack anew", func() bool { return w.exists(b) && b.Spec.KeepResources })
+	if got := w.versions("repo-app"); got != "app 1.0.0" {
+		t.Errorf("a restart takes %s", got)
+	}
+
+	// A commit looks for a newer one, and goes on looking while that fails.
+	w.commit(map[string]string{"plain/cm.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: plain, namespace: default}\ndata: {a: b}\n"})
+	w.eventually("tell of the failure", func() bool { return strings.Contains(w.stalled(), "503") })
+	if got := w.versions("repo-app"); got != "app 1.0.0" {
+		t.Errorf("a failure leaves %s", got)
+	}
+	w.charts.SetDown(false)
+	w.eventually("take the newer chart", func() bool { return w.versions("repo-app") == "app 1.1.0" && w.stalled() == "" })
+
+	// Polling is for those who ask for it.
+	w.charts.Add("app", "1.2.0")
+	w.charts.Add("app", "2.0.0")
+	w.change(func(spec *fleet.GitRepoSpec) { spec.ChartPollingInterval = &metav1.Duration{Duration: time.Second} })
+	w.eventually("poll", func() bool { return w.versions("repo-app") == "app 1.2.0" })
+}
+
+func (w *chartWorld) change(change func(*fleet.GitRepoSpec)) {
+	w.Helper()
+	repo := &fleet.GitRepo{ObjectMeta: w.meta("repo")}
+	w.exists(repo)
+	base := repo.DeepCopy()
+	change(&repo.Spec)
+	w.must(w.client.Patch(w.ctx, repo, client.MergeFrom(base)))
+}
