@@ -27,7 +27,7 @@ type builder struct {
 	// valuesFiles are the values files, relative to dir, that are merged into
 	// the values and hence are no resources.
 	valuesFiles []string
-	warnings    []string
+	warnings    []fault.Note
 }
 
 // build returns the draft of a place, or false where there is nothing to deploy.
@@ -54,7 +54,7 @@ func (b *builder) readConfig(draft *Draft) (*fleetyaml.FleetYAML, error) {
 	}
 	data, err := fs.ReadFile(b.fsys, b.config)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fault.Stall(reasonFleetYAML, fmt.Errorf("the options file %s does not exist", b.config))
+		return nil, fault.Stall(reasonFleetYAML, fault.In(b.config, 0, fmt.Errorf("the options file %s does not exist", b.config)))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot read %s: %w", b.config, err)
@@ -75,7 +75,7 @@ func (b *builder) configFile() string {
 	}
 	file := path.Join(b.dir, found[0])
 	if len(found) > 1 {
-		b.warnings = append(b.warnings, fmt.Sprintf("%s:1: %s lies beside it and is not read; delete one of them", file, found[1]))
+		b.warnings = append(b.warnings, fault.Note{File: file, Line: 1, Message: found[1] + " lies beside it and is not read; delete one of them"})
 	}
 	return file
 }
@@ -83,25 +83,36 @@ func (b *builder) configFile() string {
 // judge keeps warnings, or makes an error of them where they are not wanted.
 func (b *builder) judge(warnings []fleetyaml.Problem, err error) error {
 	for _, w := range warnings {
-		b.warnings = append(b.warnings, w.String())
+		b.warnings = append(b.warnings, fault.Note{File: w.File, Line: w.Line, Message: w.Message})
 	}
 	if b.in.Strict {
-		err = errors.Join(fleetyaml.Strict(warnings), err)
+		err = errors.Join(placed(fleetyaml.Strict(warnings)), placed(err))
 	}
-	return fault.Stall(reasonFleetYAML, err)
+	return fault.Stall(reasonFleetYAML, placed(err))
+}
+
+// placed gives each problem of a file its place.
+func placed(err error) error {
+	problems, ok := errors.AsType[fleetyaml.Problems](err)
+	if !ok {
+		return err
+	}
+	errs := make([]error, len(problems))
+	for i, p := range problems {
+		errs[i] = fault.At(p.File, p.Line, errors.New(p.Message))
+	}
+	return errors.Join(errs...)
 }
 
 // fill makes the draft of the parsed fleet.yaml and the directory's files.
 func (b *builder) fill(draft *Draft, config *fleetyaml.FleetYAML) error {
-	if err := b.mergeValuesFiles(config); err != nil {
-		return err
-	}
-	files, err := b.load(&config.BundleSpec, config.TargetCustomizations)
-	if err != nil {
+	err := b.mergeValuesFiles(config)
+	files, loadErr := b.load(&config.BundleSpec, config.TargetCustomizations)
+	if err := errors.Join(err, loadErr); err != nil {
 		return err
 	}
 	if len(config.ImageScans) > 0 {
-		b.warnings = append(b.warnings, fmt.Sprintf("%s:%d: imageScans have no effect yet", b.config, config.Line("imageScans")))
+		b.warnings = append(b.warnings, fault.Note{File: b.config, Line: config.Line("imageScans"), Message: "imageScans have no effect yet"})
 	}
 	draft.Files = files
 	draft.SourceDigest = digestOf(files)

@@ -31,7 +31,7 @@ func (g ignores) with(data []byte, file string) (ignores, error) {
 			continue
 		}
 		if _, err := path.Match(pattern, ""); err != nil {
-			return out, fault.Stall(reasonFile, fmt.Errorf("%s:%d: %q is not a valid pattern: %w", file, i+1, pattern, err))
+			return out, fault.Stall(reasonFile, fault.At(file, i+1, fmt.Errorf("%q is not a valid pattern: %w", pattern, err)))
 		}
 		if dir, ok := strings.CutSuffix(pattern, "/*"); ok {
 			out.contents = append(out.contents, dir)
@@ -58,8 +58,8 @@ func ignorePattern(line string) string {
 
 // ignoreWarnings tells of lines that look as if they did more than they do:
 // patterns are matched with names alone, and nothing can be taken back.
-func ignoreWarnings(data []byte, file string) []string {
-	var warnings []string
+func ignoreWarnings(data []byte, file string) []fault.Note {
+	var warnings []fault.Note
 	for i, line := range strings.Split(string(data), "\n") {
 		pattern := ignorePattern(line)
 		dir := strings.TrimSuffix(strings.TrimSuffix(pattern, "/*"), "/")
@@ -74,7 +74,7 @@ func ignoreWarnings(data []byte, file string) []string {
 		default:
 			continue
 		}
-		warnings = append(warnings, fmt.Sprintf("%s:%d: %q ignores nothing: %s", file, i+1, pattern, why))
+		warnings = append(warnings, fault.Note{File: file, Line: i + 1, Message: fmt.Sprintf("%q ignores nothing: %s", pattern, why)})
 	}
 	return warnings
 }

@@ -26,7 +26,7 @@ type lister struct {
 	// of their own.
 	nested map[string]bool
 	// warnings are of ignore files.
-	warnings []string
+	warnings []fault.Note
 }
 
 // list collects what lies in dir, which is relative to the root. inherited are
@@ -34,7 +34,7 @@ type lister struct {
 func (l *lister) list(dir string, inherited ignores, depth int) error {
 	full := path.Join(l.root, dir)
 	if depth > maxDepth {
-		return fault.Stall(reasonFile, fmt.Errorf("%s: directories are more than %d levels deep; does a link lead back up?", full, maxDepth))
+		return fault.Stall(reasonFile, fault.At(full, 0, fmt.Errorf("directories are more than %d levels deep; does a link lead back up?", maxDepth)))
 	}
 	entries, err := fs.ReadDir(l.fsys, full)
 	if err != nil {
@@ -78,7 +78,7 @@ func (l *lister) entry(name string, entry fs.DirEntry, patterns ignores, depth i
 }
 
 func brokenLink(name string, err error) error {
-	return fault.Stall(reasonFile, fmt.Errorf("%s is a link that leads out of the repository or nowhere: %w", name, err))
+	return fault.Stall(reasonFile, fault.In(name, 0, fmt.Errorf("%s is a link that leads out of the repository or nowhere: %w", name, err)))
 }
 
 func (l *lister) patterns(dir string, inherited ignores) (ignores, error) {

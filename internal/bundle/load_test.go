@@ -76,7 +76,7 @@ func TestIgnoreLinesThatDoNothing(t *testing.T) {
 		t.Fatalf("got %+v", drafts)
 	}
 	for i := range want {
-		if !strings.HasPrefix(drafts[0].Warnings[i], want[i]) {
+		if !strings.HasPrefix(drafts[0].Warnings[i].String(), want[i]) {
 			t.Errorf("got %s, want %s", drafts[0].Warnings[i], want[i])
 		}
 	}

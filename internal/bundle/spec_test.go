@@ -126,7 +126,7 @@ func TestValuesFileNamedFromAbove(t *testing.T) {
 	}
 	const want = `web/fleet.yaml: valuesFiles are relative to the directory of fleet.yaml; values.yaml is read for "web/values.yaml"`
 	d := drafts[0]
-	if d.Spec.Helm.Values.Data["a"] != int64(1) || len(d.Warnings) != 1 || d.Warnings[0] != want {
+	if d.Spec.Helm.Values.Data["a"] != int64(1) || len(d.Warnings) != 1 || d.Warnings[0].String() != want {
 		t.Errorf("got %v, %v", d.Spec.Helm.Values, d.Warnings)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/flotilla-sh/flotilla/internal/fault"
 	"github.com/flotilla-sh/flotilla/internal/source"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
@@ -60,7 +61,7 @@ type Draft struct {
 	// SourceDigest is the digest of Files.
 	SourceDigest string
 	// Warnings are for the author of the bundle.
-	Warnings []string
+	Warnings []fault.Note
 	// Err is why the directory cannot become a bundle; then only Name and Path
 	// can be relied on, and Name is a guess where fleet.yaml cannot be read.
 	Err error

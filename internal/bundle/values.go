@@ -38,7 +38,7 @@ func (b *builder) mergeHelm(config *fleetyaml.FleetYAML, helm *fleet.HelmOptions
 		key := fmt.Sprintf("%s.valuesFiles[%d]", at, i)
 		over, err := b.readValues(name)
 		if err != nil {
-			errs = append(errs, fmt.Errorf("%s:%d: %s: %w", b.config, config.Line(key), key, err))
+			errs = append(errs, fault.At(b.config, config.Line(key), fmt.Errorf("%s: %w", key, err)))
 			continue
 		}
 		values = mergeValues(values, over)
@@ -55,7 +55,7 @@ func (b *builder) readValues(name string) (map[string]any, error) {
 		return nil, fmt.Errorf("%q leads out of the repository", name)
 	}
 	if rest, ok := b.fromAbove(name); ok {
-		b.warnings = append(b.warnings, fmt.Sprintf("%s: valuesFiles are relative to the directory of fleet.yaml; %s is read for %q", b.config, rest, name))
+		b.warnings = append(b.warnings, fault.Note{File: b.config, Message: fmt.Sprintf("valuesFiles are relative to the directory of fleet.yaml; %s is read for %q", rest, name)})
 		name, file = rest, path.Join(b.dir, rest)
 	}
 	data, err := fs.ReadFile(b.fsys, file)

@@ -120,7 +120,7 @@ type filling struct {
 	room     int64 // that is left for charts
 	files    []source.File
 	pins     []fleet.BundleChart
-	warnings []string
+	warnings []fault.Note
 	stored   []source.File
 	asked    bool // for stored
 }

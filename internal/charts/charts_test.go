@@ -256,7 +256,7 @@ func TestDependencies(t *testing.T) {
 			if pins(&d) != tt.pins {
 				t.Errorf("got %q, want %q", pins(&d), tt.pins)
 			}
-			if warned := strings.Join(d.Warnings, ";"); (warned != "") != (tt.warning != "") || !strings.Contains(warned, tt.warning) {
+			if warned := strings.Trim(fmt.Sprint(d.Warnings), "[]"); (warned != "") != (tt.warning != "") || !strings.Contains(warned, tt.warning) {
 				t.Errorf("warnings: %s", warned)
 			}
 			if tt.objects == nil {

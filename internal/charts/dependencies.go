@@ -141,7 +141,7 @@ func (f *filling) locked(d dependency, locked []dependency, dir string) dependen
 		}
 	}
 	if !strings.HasPrefix(d.Repository, "file://") {
-		f.warnings = append(f.warnings, fmt.Sprintf("%s: Chart.lock does not fit Chart.yaml for the dependency %s %s, so it is chosen anew: run \"helm dependency update\" and commit Chart.lock", path.Join(f.Draft.Path, dir), d.Name, d.Version))
+		f.warnings = append(f.warnings, fault.Note{File: path.Join(f.Draft.Path, dir), Message: fmt.Sprintf("Chart.lock does not fit Chart.yaml for the dependency %s %s, so it is chosen anew: run \"helm dependency update\" and commit Chart.lock", d.Name, d.Version)})
 	}
 	return d
 }

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/flotilla-sh/flotilla/internal/bundle"
+	"github.com/flotilla-sh/flotilla/internal/fault"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
 
@@ -122,7 +123,7 @@ func (f *applyFlags) scanInput(name string) (bundle.Input, error) {
 
 // bundles makes the Bundles of all directories. Its error is of everything that
 // is wrong with any of them.
-func (f *applyFlags) bundles(in bundle.Input, names []string) (bundles []*fleet.Bundle, warnings []string, err error) {
+func (f *applyFlags) bundles(in bundle.Input, names []string) (bundles []*fleet.Bundle, warnings []fault.Note, err error) {
 	if len(names) == 0 {
 		names = []string{"."}
 	}

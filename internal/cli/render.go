@@ -17,6 +17,7 @@ import (
 
 	"github.com/flotilla-sh/flotilla/internal/bundle"
 	"github.com/flotilla-sh/flotilla/internal/effect"
+	"github.com/flotilla-sh/flotilla/internal/fault"
 	"github.com/flotilla-sh/flotilla/internal/render"
 	"github.com/flotilla-sh/flotilla/internal/render/worker"
 	"github.com/flotilla-sh/flotilla/internal/target"
@@ -146,7 +147,7 @@ type rendering struct {
 type renderedBundle struct {
 	name, path string
 	objects    []render.Object
-	warnings   []string
+	warnings   []fault.Note
 	notes      []string
 	err        error
 }
@@ -203,7 +204,7 @@ func (r *rendering) fill(ctx context.Context, out *renderedBundle, draft *bundle
 	out.objects = result.Objects
 	out.warnings = append(out.warnings, result.Warnings...)
 	if result.NeedsCluster != "" {
-		out.warnings = append(out.warnings, "only its cluster can render this, the objects are those of an empty one: "+result.NeedsCluster)
+		out.warnings = append(out.warnings, fault.Note{Message: "only its cluster can render this, the objects are those of an empty one: " + result.NeedsCluster})
 	}
 	if len(result.UnknownScope) > 0 {
 		out.notes = append(out.notes, "the cluster decides whether these kinds have a namespace (say so with --api): "+strings.Join(result.UnknownScope, ", "))
@@ -213,12 +214,12 @@ func (r *rendering) fill(ctx context.Context, out *renderedBundle, draft *bundle
 // tell writes what is worth knowing and returns the error of the bundle.
 func (b *renderedBundle) tell(w io.Writer, strict bool) error {
 	err := b.err
-	for _, text := range b.warnings {
+	for _, warning := range b.warnings {
 		if strict && b.err == nil {
-			err = errors.Join(err, errors.New(text))
+			err = errors.Join(err, errors.New(warning.String()))
 			continue
 		}
-		fmt.Fprintf(w, "warning: %s\n", b.about(text))
+		fmt.Fprintf(w, "warning: %s\n", b.about(warning.String()))
 	}
 	for _, text := range b.notes {
 		fmt.Fprintf(w, "note: %s\n", b.about(text))

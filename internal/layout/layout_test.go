@@ -26,6 +26,7 @@ var line = []string{
 	"internal/source",
 	"internal/bundle",
 	"internal/render",
+	"internal/charts",
 	"internal/content",
 	"internal/effect",
 	"internal/target",
@@ -64,10 +65,10 @@ var outside = []string{"k8s.io/client-go", "sigs.k8s.io/controller-runtime", "os
 // doors are libraries and the only packages that may import them.
 var doors = map[string][]string{
 	"github.com/go-git/go-git": {"internal/source/git"},
-	"helm.sh/helm/v3":          {"internal/render/helm", "internal/lab", "internal/bench"},
+	"helm.sh/helm/v3":          {"internal/render/helm", "internal/source/chart", "internal/lab", "internal/bench"},
 	"sigs.k8s.io/kustomize":    {"internal/render/kustomize", "internal/render/raw"},
 	"github.com/fluxcd":        {"internal/apply", "internal/observe"},
-	"oras.land/oras-go":        {"internal/content/registry"},
+	"oras.land/oras-go":        {"internal/content/registry", "internal/source/chart"},
 }
 
 type pkg struct {

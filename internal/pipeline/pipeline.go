@@ -330,7 +330,7 @@ func Warnings(outcomes []Outcome) (all []string, rendered bool) {
 		}
 		seen[o.Result] = true
 		for _, w := range o.Result.Warnings {
-			say(w)
+			say(w.String())
 		}
 	}
 	return all, rendered

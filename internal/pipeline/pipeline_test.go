@@ -41,7 +41,7 @@ func (c *counter) Render(_ context.Context, req render.Request) (*render.Result,
 		Objects:      []render.Object{{JSON: []byte(raw), APIVersion: "v1", Kind: "ConfigMap", Name: "a"}},
 		Asked:        []string{"kubeVersion.minor"},
 		NeedsCluster: c.needs,
-		Warnings:     []string{"text is " + text},
+		Warnings:     []fault.Note{{Message: "text is " + text}},
 	}, nil
 }
 

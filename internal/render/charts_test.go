@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/flotilla-sh/flotilla/internal/fault"
 	"github.com/flotilla-sh/flotilla/internal/render"
 	"github.com/flotilla-sh/flotilla/internal/render/rendertest"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
@@ -38,7 +39,7 @@ func TestRealCharts(t *testing.T) {
 		"ingress-nginx":         {total: 18, hooks: 7},
 		"gatekeeper":            {total: 38, hooks: 8},
 		"base":                  {total: 17},
-		"kyverno":               {total: 69, hooks: 6, tests: 5, warns: "templates/validate.yaml:36 looks up apps/v1 Deployment"},
+		"kyverno":               {total: 69, hooks: 6, tests: 5, warns: "templates/validate.yaml:36: it looks up apps/v1 Deployment"},
 		"kube-prometheus-stack": {total: 132, hooks: 7, values: grafana},
 		"submariner-k8s-broker": {total: 9},
 	} {
@@ -56,7 +57,7 @@ func TestRealCharts(t *testing.T) {
 			if first.NeedsCluster != "" || len(first.UnknownScope) > 0 {
 				t.Errorf("needs cluster: %q, unknown scope: %v", first.NeedsCluster, first.UnknownScope)
 			}
-			if warnings := strings.Join(first.Warnings, "\n"); !strings.Contains(warnings, tt.warns) || (tt.warns == "") != (warnings == "") {
+			if warnings := texts(first.Warnings); !strings.Contains(warnings, tt.warns) || (tt.warns == "") != (warnings == "") {
 				t.Errorf("warnings: %q, want %q", warnings, tt.warns)
 			}
 		})
@@ -65,7 +66,7 @@ func TestRealCharts(t *testing.T) {
 
 func TestChartThatNeedsValues(t *testing.T) {
 	_, err := render.New().Render(context.Background(), chartRequest(t, "submariner-operator", nil))
-	const want = `templates/operator-deployment.yaml:45 (line 45 of what it renders to): this is not YAML: mapping values are not allowed in this context (near "image: quay.io/submariner/submariner-operator:"): correct the template, or the values that it uses`
+	const want = `templates/operator-deployment.yaml:45: this is not YAML: mapping values are not allowed in this context (near "image: quay.io/submariner/submariner-operator:"), in line 45 of what it renders to: correct the template, or the values that it uses`
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v\nwant %s", err, want)
 	}
@@ -78,6 +79,15 @@ func mustRender(t testing.TB, r render.Renderer, req render.Request) *render.Res
 		t.Fatal(err)
 	}
 	return result
+}
+
+// texts writes notes one a line.
+func texts(notes []fault.Note) string {
+	lines := make([]string, len(notes))
+	for i, n := range notes {
+		lines[i] = n.String()
+	}
+	return strings.Join(lines, "\n")
 }
 
 func allJSON(result *render.Result) []byte {

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,19 +34,27 @@ func (b *build) renderChart(ctx context.Context, chart *chartFiles) error {
 	}
 	b.result.NeedsCluster = out.NeedsCluster
 	b.result.Warnings = append(b.result.Warnings, out.Warnings...)
+	return b.takeChart(ctx, in.Digest, out)
+}
+
+// takeChart adds the objects that a chart rendered to.
+func (b *build) takeChart(ctx context.Context, digest string, out *helm.Output) error {
+	var errs []error
 	for _, file := range out.CRDs {
 		// Megabytes that no value changes need not be digested each time.
-		parsed, err := b.texts.ParseAs(in.Digest+"/"+file.Name, file.Text)
-		if err := b.take(file.Name, parsed, onlyObjects(parsed, err), b.addCRD); err != nil {
-			return err
-		}
+		parsed, err := b.texts.ParseAs(digest+"/"+file.Name, file.Text)
+		errs = append(errs, b.take(file.Name, parsed, onlyObjects(parsed, err), b.addCRD))
 	}
 	for _, file := range out.Files {
-		if err := b.read(file.Name, file.Text, b.addRendered); err != nil {
-			return renderedError(file, err)
+		parsed, err := b.texts.Parse(file.Text)
+		err = onlyObjects(parsed, err)
+		if problems, ok := errors.AsType[manifest.Problems](err); ok {
+			errs = append(errs, renderedErrors(file, problems)...)
+			continue
 		}
+		errs = append(errs, b.take(file.Name, parsed, err, b.addRendered))
 	}
-	return ctx.Err()
+	return cmp.Or(fault.Stall(ReasonManifest, joined(errs)), ctx.Err())
 }
 
 func (b *build) helmInput(chart *chartFiles) helm.Input {
@@ -79,18 +88,15 @@ func (b *build) chartDigest(chart *chartFiles) string {
 	return digest.Of([]byte(SourceDigest(b.req)), []byte(chart.dir), []byte(overlaid), []byte(extra))
 }
 
-// renderedError says where a template rendered to what is no object: by its
-// own line where that can be told, else by the line of its output.
-func renderedError(file helm.File, err error) error {
-	problem, ok := errors.AsType[*manifest.Problem](err)
-	if !ok {
-		return err
+// renderedErrors say where a template rendered to what is no object: by its
+// own line where that can be told, else by the line of its output alone.
+func renderedErrors(file helm.File, problems manifest.Problems) []error {
+	errs := make([]error, len(problems))
+	for i, p := range problems {
+		errs[i] = fault.At(file.Name, templateLine(file, p.Line), fmt.Errorf(
+			"%s, in line %d of what it renders to: correct the template, or the values that it uses", p.Message, p.Line))
 	}
-	where := fmt.Sprintf("%s, line %d of what it renders to", file.Name, problem.Line)
-	if line := templateLine(file, problem.Line); line > 0 {
-		where = fmt.Sprintf("%s:%d (line %d of what it renders to)", file.Name, line, problem.Line)
-	}
-	return fault.Stall(ReasonManifest, fmt.Errorf("%s: %s: correct the template, or the values that it uses", where, problem.Message))
+	return errs
 }
 
 // templateLine finds the line of a template that a line of its output comes
@@ -120,18 +126,23 @@ func templateLine(file helm.File, outputLine int) int {
 // readRaw adds the objects of plain YAML files, and of the templates among
 // them.
 func (b *build) readRaw(ctx context.Context) error {
+	var errs []error
 	for _, file := range raw.Manifests(b.files) {
 		if kustomize.IsKustomization(file.Path) {
-			b.warn("%s is left out: it is a kustomization, and the bundle is not built with Kustomize; the files that it names are deployed as they are. Set kustomize.dir to %s, or leave the directory out with .fleetignore", file.Path, path.Dir(file.Path))
+			b.result.Warnings = append(b.result.Warnings, fault.Note{File: file.Path, Message: fmt.Sprintf("it is left out: it is a kustomization, and the bundle is not built with Kustomize; the files that it names are deployed as they are. Set kustomize.dir to %s, or leave the directory out with .fleetignore", path.Dir(file.Path))})
 			continue
 		}
 		parsed, err := b.texts.Parse(file.Data)
-		if err := b.take(file.Path, parsed, err, b.addRaw); err != nil {
-			return err
+		errs = append(errs, b.take(file.Path, parsed, err, b.addRaw))
+		if err != nil {
+			continue
 		}
 		for _, foreign := range parsed.Foreign {
-			b.warn("%s:%d is left out: %s; leave the file out with .fleetignore to silence this", file.Path, foreign.Line, foreign.Message)
+			b.result.Warnings = append(b.result.Warnings, fault.Note{File: file.Path, Line: foreign.Line, Message: "it is left out: " + foreign.Message + "; leave the file out with .fleetignore to silence this"})
 		}
+	}
+	if err := joined(errs); err != nil {
+		return fault.Stall(ReasonManifest, err)
 	}
 	templates := raw.Templates(b.files)
 	if len(templates) == 0 {
@@ -140,56 +151,42 @@ func (b *build) readRaw(ctx context.Context) error {
 	return b.renderChart(ctx, &chartFiles{files: raw.Chart(b.req.Bundle, b.req.Commit, templates), synthesized: true})
 }
 
-// read parses one text and gives its objects to add.
-func (b *build) read(name string, text []byte, add func(name string, doc *manifest.Doc)) error {
-	parsed, err := b.texts.Parse(text)
-	return b.take(name, parsed, onlyObjects(parsed, err), add)
-}
-
 // onlyObjects is the error of a text that must hold objects and nothing else:
 // what a template renders to is never anything else on purpose.
 func onlyObjects(parsed *manifest.Parsed, err error) error {
 	if err != nil || len(parsed.Foreign) == 0 {
 		return err
 	}
-	return &parsed.Foreign[0]
-}
-
-func (b *build) warn(format string, args ...any) {
-	b.result.Warnings = append(b.result.Warnings, fmt.Sprintf(format, args...))
+	problems := make(manifest.Problems, len(parsed.Foreign))
+	for i := range parsed.Foreign {
+		problems[i] = &parsed.Foreign[i]
+	}
+	return problems
 }
 
 // take gives the objects of a parsed text to add.
 func (b *build) take(name string, parsed *manifest.Parsed, err error, add func(name string, doc *manifest.Doc)) error {
-	if problem, ok := errors.AsType[*manifest.Problem](err); ok {
-		return fault.Stall(ReasonManifest, &fileProblem{name, problem})
+	if problems, ok := errors.AsType[manifest.Problems](err); ok {
+		errs := make([]error, len(problems))
+		for i, p := range problems {
+			errs[i] = fault.At(name, p.Line, errors.New(p.Message))
+		}
+		return errors.Join(errs...)
 	}
 	if err != nil {
-		return fault.Stall(ReasonManifest, fmt.Errorf("%s: %w", name, err))
+		return fault.At(name, 0, err)
 	}
 	for i := range parsed.Docs {
 		add(name, &parsed.Docs[i])
 	}
 	for _, warning := range parsed.Warnings {
-		b.warn("%s:%d: %s", name, warning.Line, warning.Message)
+		b.result.Warnings = append(b.result.Warnings, fault.Note{File: name, Line: warning.Line, Message: warning.Message})
 	}
 	return nil
 }
 
-// fileProblem is a problem with the file that it is in.
-type fileProblem struct {
-	file    string
-	problem *manifest.Problem
-}
-
-func (p *fileProblem) Error() string {
-	return fmt.Sprintf("%s:%d: %s", p.file, p.problem.Line, p.problem.Message)
-}
-
-func (p *fileProblem) Unwrap() error { return p.problem }
-
 func (b *build) addRaw(name string, doc *manifest.Doc) {
-	b.items = append(b.items, item{doc: doc, source: fmt.Sprintf("%s:%d", name, doc.Line)})
+	b.items = append(b.items, item{doc: doc, source: name, line: doc.Line})
 }
 
 // addCRD adds a definition unless another sub-chart has brought it: Helm keeps
@@ -200,7 +197,7 @@ func (b *build) addCRD(name string, doc *manifest.Doc) {
 			return
 		}
 	}
-	b.items = append(b.items, item{doc: doc, source: fmt.Sprintf("%s:%d", name, doc.Line), crds: true})
+	b.items = append(b.items, item{doc: doc, source: name, line: doc.Line, crds: true})
 }
 
 // addRendered adds an object of a template.
@@ -232,7 +229,7 @@ func (b *build) kustomize(ctx context.Context, found layout) error {
 	for _, object := range objects {
 		parsed, err := manifest.FromObject(object)
 		if err := onlyObjects(parsed, err); err != nil {
-			return fault.Stall(ReasonManifest, fmt.Errorf("%s builds something that cannot be applied: %w", found.kustomization, err))
+			return fault.Stall(ReasonManifest, fault.In(found.kustomization, 0, fmt.Errorf("%s builds something that cannot be applied: %w", found.kustomization, err)))
 		}
 		for i := range parsed.Docs {
 			b.items = append(b.items, item{doc: &parsed.Docs[i], source: found.kustomization})

@@ -15,18 +15,16 @@ func (b *build) finish() error {
 	rules := NamespacingOf(&b.req.Options)
 	defined := b.definedScopes()
 	objects := make([]Object, 0, len(b.items))
+	var errs []error
 	for _, it := range b.items {
 		if !b.reachesCluster(it) {
 			continue
 		}
 		object, err := b.object(it, rules, defined)
-		if err != nil {
-			return fault.Stall(ReasonObjects, err)
-		}
-		objects = append(objects, object)
+		objects, errs = append(objects, object), append(errs, err)
 	}
 	sortObjects(objects)
-	if err := duplicates(objects); err != nil {
+	if err := joined(append(errs, duplicates(objects)...)); err != nil {
 		return fault.Stall(ReasonObjects, err)
 	}
 	b.result.Objects = objects
@@ -40,8 +38,8 @@ func (b *build) finish() error {
 func (b *build) reachesCluster(it item) bool {
 	h, isHook := hook.Of(it.doc.Annotation)
 	if len(h.Unknown) > 0 {
-		b.result.Warnings = append(b.result.Warnings, fmt.Sprintf("%s: %s %s is a hook of the unknown event %s, and never runs",
-			it.source, it.doc.Kind, it.doc.Name, strings.Join(h.Unknown, ", ")))
+		b.result.Warnings = append(b.result.Warnings, it.note(fmt.Sprintf("%s %s is a hook of the unknown event %s, and never runs",
+			it.doc.Kind, it.doc.Name, strings.Join(h.Unknown, ", "))))
 	}
 	return !isHook || len(h.Events) > 0
 }
@@ -50,13 +48,13 @@ func (b *build) reachesCluster(it item) bool {
 func (b *build) object(it item, rules Namespacing, defined map[string]Scope) (Object, error) {
 	doc := it.doc
 	out := Object{
-		JSON: doc.JSON, Source: it.source,
+		JSON: doc.JSON, Source: it.place(),
 		APIVersion: doc.APIVersion, Kind: doc.Kind, Namespace: doc.Namespace, Name: doc.Name,
 		hook: doc.Annotation(hook.Annotation),
 	}
 	scope := b.scope(doc, rules, defined)
 	if !rules.Allows(scope) && !it.crds {
-		return out, fmt.Errorf("%s: %w", it.source, rules.refusal(doc.Kind+" "+doc.Name))
+		return out, it.at(rules.refusal(doc.Kind + " " + doc.Name))
 	}
 	namespace, known := rules.Of(scope, doc.Namespace)
 	if !known {
@@ -68,7 +66,7 @@ func (b *build) object(it item, rules Namespacing, defined map[string]Scope) (Ob
 	}
 	text, err := manifest.Canonical(inNamespace(doc.Object, namespace))
 	if err != nil {
-		return out, fmt.Errorf("%s: %w", it.source, err)
+		return out, it.at(err)
 	}
 	out.JSON, out.Namespace = text, namespace
 	return out, nil
@@ -108,10 +106,10 @@ func (b *build) definedScopes() map[string]Scope {
 	return scopes
 }
 
-// duplicates finds two manifests for one object in sorted objects. Which one
+// duplicates finds manifests for one object in sorted objects. Which one
 // would win depended on the order. Hooks come and go: one may have the name of
 // an object, or of the hook of another event.
-func duplicates(objects []Object) error {
+func duplicates(objects []Object) (errs []error) {
 	type id struct{ kind, namespace, name, hook string }
 	seen := make(map[id]string, len(objects))
 	for _, o := range objects {
@@ -125,9 +123,10 @@ func duplicates(objects []Object) error {
 		if first == o.Source {
 			where = first + " twice"
 		}
-		return fmt.Errorf("%s is in %s: remove or rename one of them", describeObject(&o), where)
+		file, line := o.Place()
+		errs = append(errs, fault.In(file, line, fmt.Errorf("%s is in %s: remove or rename one of them", describeObject(&o), where)))
 	}
-	return nil
+	return errs
 }
 
 // describeObject names an object for a message.

@@ -2,7 +2,11 @@ package render
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"slices"
 
+	"github.com/flotilla-sh/flotilla/internal/fault"
 	"github.com/flotilla-sh/flotilla/internal/render/helm"
 	"github.com/flotilla-sh/flotilla/internal/render/kustomize"
 	"github.com/flotilla-sh/flotilla/internal/render/manifest"
@@ -57,6 +61,34 @@ type item struct {
 	doc    *manifest.Doc
 	source string
 	crds   bool // it comes from a chart's crds directory
+	line   int  // in source; 0 where it is rendered
+}
+
+// at gives an error the place of the object.
+func (i *item) at(err error) error { return fault.At(i.source, i.line, err) }
+
+// place is the source with the line.
+func (i *item) place() string {
+	if i.line == 0 {
+		return i.source
+	}
+	return fmt.Sprintf("%s:%d", i.source, i.line)
+}
+
+func (i *item) note(message string) fault.Note {
+	return fault.Note{File: i.source, Line: i.line, Message: message}
+}
+
+// maxProblems is how many problems of one bundle are told.
+const maxProblems = 50
+
+// joined makes one error of all problems.
+func joined(errs []error) error {
+	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
+	if more := len(errs) - maxProblems; more > 0 {
+		errs = append(errs[:maxProblems], fmt.Errorf("and %d more problems", more))
+	}
+	return errors.Join(errs...)
 }
 
 func (b *build) run(ctx context.Context) error {

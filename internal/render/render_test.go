@@ -142,16 +142,16 @@ func TestWhatIsNoObjectIsLeftOutOfPlainYAML(t *testing.T) {
 		want:  []string{"ConfigMap default/a"},
 	}
 	want := []string{
-		"a.yaml:8 is left out: this is no Kubernetes object, apiVersion and kind are missing (it has replicas)",
-		"base/kustomization.yaml is left out: it is a kustomization, and the bundle is not built with Kustomize; the files that it names are deployed as they are. Set kustomize.dir to base",
-		"dashboard.json:1 is left out",
+		"a.yaml:8: it is left out: this is no Kubernetes object, apiVersion and kind are missing (it has replicas)",
+		"base/kustomization.yaml: it is left out: it is a kustomization, and the bundle is not built with Kustomize; the files that it names are deployed as they are. Set kustomize.dir to base",
+		"dashboard.json:1: it is left out",
 	}
 	got := s.check(t).Warnings
 	if len(got) != len(want) {
 		t.Fatalf("got %q", got)
 	}
 	for i := range want {
-		if !strings.HasPrefix(got[i], want[i]) {
+		if !strings.HasPrefix(got[i].String(), want[i]) {
 			t.Errorf("got %s\nwant %s", got[i], want[i])
 		}
 	}

@@ -6,7 +6,10 @@ package render
 import (
 	"context"
 	"encoding/json"
+	"strconv"
+	"strings"
 
+	"github.com/flotilla-sh/flotilla/internal/fault"
 	"github.com/flotilla-sh/flotilla/internal/render/helm"
 	"github.com/flotilla-sh/flotilla/internal/source"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
@@ -78,6 +81,15 @@ type Object struct {
 	hook string // the events of a Helm hook, as its manifest names them
 }
 
+// Place returns the file that the object came from, and its line or 0.
+func (o *Object) Place() (file string, line int) {
+	colon := strings.LastIndexByte(o.Source, ':')
+	if n, err := strconv.Atoi(o.Source[colon+1:]); err == nil && colon > 0 {
+		return o.Source[:colon], n
+	}
+	return o.Source, 0
+}
+
 // Result is the outcome of a render that succeeded.
 type Result struct {
 	// Objects are in apply order: stable, and equal for equal requests. Helm
@@ -100,7 +112,7 @@ type Result struct {
 	// applies them gives them their namespace with Namespacing.
 	UnknownScope []string `json:"unknownScope,omitempty"`
 	// Warnings are for the bundle's author.
-	Warnings []string `json:"warnings,omitempty"`
+	Warnings []fault.Note `json:"warnings,omitempty"`
 }
 
 // Renderer renders.

@@ -82,11 +82,12 @@ func (r *run) explain(err error) error {
 		message = text[at[1]:]
 	}
 	message = calling.ReplaceAllString(strings.TrimSpace(message), "")
-	where := "the chart " + r.loaded.chart.Name()
-	if len(places) > 0 {
-		where = r.place(places[len(places)-1]).String()
+	explained := fmt.Errorf("%s%s%s", say(message, expression), r.via(places), advice(text, message, expression))
+	if len(places) == 0 {
+		return fault.Stall(ReasonTemplate, fmt.Errorf("the chart %s: %w", r.loaded.chart.Name(), explained))
 	}
-	return fault.Stall(ReasonTemplate, fmt.Errorf("%s: %s%s%s", where, say(message, expression), r.via(places), advice(text, message, expression)))
+	at := r.place(places[len(places)-1])
+	return fault.Stall(ReasonTemplate, fault.At(at.file, at.line, explained))
 }
 
 // say writes the message with the expression that it is about.

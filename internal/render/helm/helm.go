@@ -13,6 +13,7 @@ import (
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chartutil"
 
+	"github.com/flotilla-sh/flotilla/internal/fault"
 	"github.com/flotilla-sh/flotilla/internal/render/cache"
 	"github.com/flotilla-sh/flotilla/internal/source"
 )
@@ -54,7 +55,7 @@ type Output struct {
 	// Lookups are the lookups without an answer, where OnCluster is set.
 	Lookups []Lookup
 	// Warnings are for the chart's author.
-	Warnings []string
+	Warnings []fault.Note
 }
 
 // File is a text that a chart holds or renders to.
@@ -116,7 +117,7 @@ type run struct {
 	values   chartutil.Values
 	lookups  int
 	missing  []Lookup
-	warnings []string
+	warnings []fault.Note
 }
 
 // notes is the name of what is for the person who installs a chart by hand.

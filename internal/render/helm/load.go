@@ -31,7 +31,7 @@ const (
 type loaded struct {
 	chart    *chart.Chart
 	calls    *callGraph
-	warnings []string
+	warnings []fault.Note
 }
 
 // load returns the chart of in, from memory where it was seen before.
@@ -46,7 +46,7 @@ func (r *Renderer) load(in Input) (*loaded, error) {
 	sortDependencies(c)
 	fresh := &loaded{chart: c, warnings: dropRemoteSchemas(c)}
 	if c.Metadata.Deprecated {
-		fresh.warnings = append(fresh.warnings, fmt.Sprintf("the chart %s is deprecated", c.Name()))
+		fresh.warnings = append(fresh.warnings, fault.Note{Message: fmt.Sprintf("the chart %s is deprecated", c.Name())})
 	}
 	fresh.calls = newCallGraph(c)
 	if in.Digest != "" {
@@ -128,11 +128,11 @@ func clone(c *chart.Chart) *chart.Chart {
 
 // dropRemoteSchemas removes schemas that refer to other files: Helm would read
 // them from the network or the disk of the machine that renders.
-func dropRemoteSchemas(c *chart.Chart) []string {
-	var warnings []string
+func dropRemoteSchemas(c *chart.Chart) []fault.Note {
+	var warnings []fault.Note
 	if ref := remoteReference(c.Schema); ref != "" {
 		c.Schema = nil
-		warnings = append(warnings, fmt.Sprintf("values.schema.json of the chart %s refers to %s, which is not fetched: the values are not checked against it", c.Name(), ref))
+		warnings = append(warnings, fault.Note{Message: fmt.Sprintf("values.schema.json of the chart %s refers to %s, which is not fetched: the values are not checked against it", c.Name(), ref)})
 	}
 	for _, dep := range c.Dependencies() {
 		warnings = append(warnings, dropRemoteSchemas(dep)...)

@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
+
+	"github.com/flotilla-sh/flotilla/internal/fault"
 )
 
 // recordLookups answers lookups as an empty cluster does and counts them.
@@ -75,6 +77,8 @@ func (r *run) needsLookup(texts map[string]string) string {
 			return fmt.Sprintf("%s looks up %s on the cluster", at, provider.refused)
 		}
 		checks[file] = true
-		r.warnings = append(r.warnings, fmt.Sprintf("%s looks up %s on the cluster, only to check something: it was rendered as if there were none", at, provider.refused))
+		r.warnings = append(r.warnings, fault.Note{
+			File: at.file, Line: at.line, Message: fmt.Sprintf("it looks up %s on the cluster, only to check something: it was rendered as if there were none", provider.refused),
+		})
 	}
 }

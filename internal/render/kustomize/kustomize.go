@@ -49,7 +49,7 @@ func (b *Builder) Build(ctx context.Context, in Input) ([]map[string]any, error)
 		// Before the check, since the kustomization may name the file.
 		tree[path.Join(in.Dir, Injected)] = in.Manifests
 	}
-	if err := tree.check(path.Clean(in.Dir)); err != nil {
+	if err := check(tree, path.Clean(in.Dir)); err != nil {
 		return nil, fault.Stall(Reason, err)
 	}
 	if in.Manifests != nil {

@@ -3,7 +3,10 @@
 // object. It is pure.
 package manifest
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Doc is one object that was read. It is shared between renders: nobody may
 // change it.
@@ -47,6 +50,18 @@ type Problem struct {
 
 // Error returns the message with its line.
 func (p *Problem) Error() string { return fmt.Sprintf("line %d: %s", p.Line, p.Message) }
+
+// Problems are all that is wrong in a text.
+type Problems []*Problem
+
+// Error returns all messages, one a line.
+func (ps Problems) Error() string {
+	lines := make([]string, len(ps))
+	for i, p := range ps {
+		lines[i] = p.Error()
+	}
+	return strings.Join(lines, "\n")
+}
 
 // Annotation returns an annotation of the object, or "".
 func (d *Doc) Annotation(name string) string {

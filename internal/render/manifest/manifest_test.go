@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -81,11 +82,11 @@ func TestParseSaysWhatIsWrong(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Parse([]byte(tt.text))
-			problem, ok := errors.AsType[*Problem](err)
-			if !ok {
+			problems, ok := errors.AsType[Problems](err)
+			if !ok || len(problems) != 1 {
 				t.Fatalf("got %v, want a problem", err)
 			}
-			if problem.Line != tt.line || !strings.Contains(problem.Message, tt.message) {
+			if problem := problems[0]; problem.Line != tt.line || !strings.Contains(problem.Message, tt.message) {
 				t.Errorf("got %v, want line %d: %s", problem, tt.line, tt.message)
 			}
 		})
@@ -113,6 +114,18 @@ func TestParseWarnsOfKeysThatAreThereTwice(t *testing.T) {
 	}
 }
 
+func TestParseSaysAllThatIsWrong(t *testing.T) {
+	_, err := Parse([]byte("kind: x\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n---\na: b: c\n---\n- x\n"))
+	problems, _ := errors.AsType[Problems](err)
+	var lines []int
+	for _, p := range problems {
+		lines = append(lines, p.Line)
+	}
+	if !slices.Equal(lines, []int{1, 7, 9}) {
+		t.Errorf("lines %v of %v", lines, err)
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
 		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n---\n", "--- {a: b}\n...\n", "- [\n---", "%YAML 1.2\n---\n",
@@ -124,7 +137,7 @@ func FuzzParse(f *testing.F) {
 		lines := strings.Count(string(text), "\n") + 1
 		parsed, err := Parse(text)
 		if err != nil {
-			if problem, ok := errors.AsType[*Problem](err); !ok || problem.Line < 1 {
+			if problems, ok := errors.AsType[Problems](err); !ok || problems[0].Line < 1 {
 				t.Fatalf("an error without a place: %v", err)
 			}
 			return

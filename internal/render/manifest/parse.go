@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,38 +17,44 @@ import (
 // for it.
 var yamlLine = regexp.MustCompile(`line (\d+): `)
 
-// Parse reads a stream of YAML documents, of which JSON is one kind. A
-// *Problem is returned for the first thing that is no object.
+// Parse reads a stream of YAML documents, of which JSON is one kind. Problems
+// are returned for all that is no object.
 func Parse(text []byte) (*Parsed, error) {
 	parsed := &Parsed{}
-	values, err := parsed.read(text)
-	if err != nil {
-		return nil, err
-	}
+	values, problems := parsed.read(text)
 	for _, v := range values {
-		if err := parsed.add(v.Content, v.Line); err != nil {
-			return nil, err
+		if problem, ok := errors.AsType[*Problem](parsed.add(v.Content, v.Line)); ok {
+			problems = append(problems, problem)
 		}
+	}
+	if len(problems) > 0 {
+		slices.SortStableFunc(problems, func(a, b *Problem) int { return a.Line - b.Line })
+		return nil, problems
 	}
 	return parsed, nil
 }
 
 // Values reads a stream of YAML documents, whatever they hold.
-func Values(text []byte) ([]Value, error) { return new(Parsed).read(text) }
+func Values(text []byte) ([]Value, error) {
+	values, problems := new(Parsed).read(text)
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	return values, nil
+}
 
-// read returns what the documents of a text hold, without the empty ones.
-func (p *Parsed) read(text []byte) ([]Value, error) {
-	var values []Value
+// read returns what the documents of a text hold, without the empty ones, and
+// which are no YAML.
+func (p *Parsed) read(text []byte) (values []Value, problems Problems) {
 	for _, c := range split(text) {
 		content, err := p.decode(c)
-		if err != nil {
-			return nil, err
-		}
-		if content != nil {
+		if problem, ok := errors.AsType[*Problem](err); ok {
+			problems = append(problems, problem)
+		} else if content != nil {
 			values = append(values, Value{Content: content, Line: c.line})
 		}
 	}
-	return values, nil
+	return values, problems
 }
 
 // FromObject makes a Doc of an object that is already decoded, as it comes out

@@ -84,7 +84,7 @@ func patchFile(merged map[string][]byte, base string, patch source.File) error {
 		merged[base+ext] = out
 		return nil
 	}
-	return fmt.Errorf("%s is a patch for %s.yaml, which the bundle does not have: correct its name, or drop \"_patch\" from it to add a file", patch.Path, base)
+	return fault.In(patch.Path, 0, fmt.Errorf("%s is a patch for %s.yaml, which the bundle does not have: correct its name, or drop \"_patch\" from it to add a file", patch.Path, base))
 }
 
 func sorted(files map[string][]byte) []source.File {

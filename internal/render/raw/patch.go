@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/yaml"
 
+	"github.com/flotilla-sh/flotilla/internal/fault"
 	"github.com/flotilla-sh/flotilla/internal/render/manifest"
 	"github.com/flotilla-sh/flotilla/internal/source"
 )
@@ -40,19 +41,19 @@ type document struct {
 func applyPatch(name string, data []byte, patch source.File) ([]byte, error) {
 	docs, err := documents(data)
 	if err != nil {
-		return nil, fmt.Errorf("%s cannot be patched by %s: %w", name, patch.Path, err)
+		return nil, fault.In(patch.Path, 0, fmt.Errorf("%s cannot be patched by %s: %w", name, patch.Path, err))
 	}
 	patchJSON, err := yaml.YAMLToJSON(patch.Data)
 	if err != nil {
-		return nil, fmt.Errorf("%s is not YAML: %w", patch.Path, err)
+		return nil, fault.In(patch.Path, 0, fmt.Errorf("%s is not YAML: %w", patch.Path, err))
 	}
 	index, err := choose(docs, patchJSON)
 	if err != nil {
-		return nil, fmt.Errorf("%s cannot be applied to %s: %w", patch.Path, name, err)
+		return nil, fault.In(patch.Path, 0, fmt.Errorf("%s cannot be applied to %s: %w", patch.Path, name, err))
 	}
 	doc := &docs[index]
 	if doc.text, err = doc.patch(patchJSON); err != nil {
-		return nil, fmt.Errorf("%s cannot be applied to %s:%d (%s): %w", patch.Path, name, doc.line, doc.identity, err)
+		return nil, fault.In(patch.Path, 0, fmt.Errorf("%s cannot be applied to %s:%d (%s): %w", patch.Path, name, doc.line, doc.identity, err))
 	}
 	return join(docs), nil
 }

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/flotilla-sh/flotilla/internal/fault"
 	"github.com/flotilla-sh/flotilla/internal/render"
@@ -12,6 +13,9 @@ func packFailure(err error) *failure {
 		Message: err.Error(), Kind: fault.KindOf(err),
 		Reason: fault.ReasonOf(err, ""), After: fault.AfterOf(err),
 	}
+	if notes := fault.Notes(err); slices.ContainsFunc(notes, func(n fault.Note) bool { return n.File != "" }) {
+		f.Notes = notes
+	}
 	if asked, ok := errors.AsType[*render.Failure](err); ok {
 		f.Asked, f.HasAsked = asked.Asked, true
 	}
@@ -20,7 +24,7 @@ func packFailure(err error) *failure {
 
 // unpack makes an error of the same kind.
 func (f *failure) unpack() error {
-	err := errors.New(f.Message)
+	err := f.cause()
 	switch f.Kind {
 	case fault.Stalled:
 		err = fault.Stall(f.Reason, err)
@@ -32,3 +36,29 @@ func (f *failure) unpack() error {
 	}
 	return err
 }
+
+// cause makes an error of the message that has the same parts.
+func (f *failure) cause() error {
+	if len(f.Notes) == 0 {
+		return errors.New(f.Message)
+	}
+	told := &told{message: f.Message}
+	for _, note := range f.Notes {
+		part := errors.New(note.Message)
+		if note.File != "" {
+			part = fault.At(note.File, note.Line, part)
+		}
+		told.parts = append(told.parts, part)
+	}
+	return told
+}
+
+// told is an error that another process told, with its parts.
+type told struct {
+	message string
+	parts   []error
+}
+
+func (t *told) Error() string { return t.message }
+
+func (t *told) Unwrap() []error { return t.parts }

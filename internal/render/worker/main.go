@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"net/http"
 	"runtime/debug"
 
 	"github.com/flotilla-sh/flotilla/internal/render"
@@ -37,9 +38,19 @@ func Main(stdin io.Reader, stdout io.Writer) error {
 		debug.SetGCPercent(gcPercent)
 	}
 	debug.SetMaxStack(stackLimit)
+	http.DefaultTransport = offline{}
 	log.SetOutput(io.Discard) // Helm writes there; stderr is for the reason of a crash
 	c := &childLoop{pipe: pipe, renderer: render.New(), sources: cache.New[[]source.File](sourceRoom)}
 	return endOfInput(c.serve())
+}
+
+// offline refuses every request. What is to be rendered is checked for URLs
+// before a library sees it; this is for what a check would miss.
+type offline struct{}
+
+// RoundTrip implements http.RoundTripper.
+func (offline) RoundTrip(r *http.Request) (*http.Response, error) {
+	return nil, fmt.Errorf("%s is not fetched: nothing is while a bundle is rendered", r.URL.Redacted())
 }
 
 // endOfInput takes the end of stdin for what it is: the parent has gone.

@@ -37,6 +37,8 @@ type failure struct {
 	Reason  string        `json:"reason,omitempty"`
 	After   time.Duration `json:"after,omitempty"`
 	Asked   []string      `json:"asked,omitempty"`
+	// Notes are the parts of the error, where any has a place.
+	Notes []fault.Note `json:"notes,omitempty"`
 	// HasAsked tells an empty list of questions from none.
 	HasAsked bool `json:"hasAsked,omitempty"`
 }

@@ -212,7 +212,9 @@ func problems(drafts []bundle.Draft, scanErr error) error {
 func warnings(drafts []bundle.Draft) []string {
 	var all []string
 	for _, d := range drafts {
-		all = append(all, d.Warnings...)
+		for _, w := range d.Warnings {
+			all = append(all, w.String())
+		}
 	}
 	return all
 }
