@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"reflect"
@@ -28,6 +29,7 @@ type applyFlags struct {
 	correctDrift    bool
 	compress        bool
 	strict          bool
+	charts          chartFlags
 }
 
 func newApply(g *globals) *cobra.Command {
@@ -40,6 +42,8 @@ them on the hub; with --output they are only written, and no cluster is asked.
 The names are those that a GitRepo called NAME would give: call it in the root
 of the repository, with directories below it. Without DIR it is the current
 directory. Without --targets-file the Bundles go to the cluster group "default".
+
+Charts from elsewhere are fetched and become part of the Bundles.
 
 Nothing is applied or written while one of the directories has an error.
 Bundles that are no longer among the directories stay.`,
@@ -78,6 +82,7 @@ func (f *applyFlags) add(cmd *cobra.Command) {
 	set.BoolVar(&f.correctDrift, "correct-drift", false, "put objects back that are changed on a cluster")
 	set.BoolVarP(&f.compress, "compress", "c", false, "compress all files")
 	set.BoolVar(&f.strict, "strict", false, "make errors of warnings")
+	f.charts.add(set)
 }
 
 func (f *applyFlags) run(cmd *cobra.Command, name string, dirs []string) error {
@@ -85,7 +90,7 @@ func (f *applyFlags) run(cmd *cobra.Command, name string, dirs []string) error {
 	if err != nil {
 		return err
 	}
-	bundles, warnings, err := f.bundles(in, dirs)
+	bundles, warnings, err := f.bundles(cmd.Context(), in, dirs)
 	for _, w := range warnings {
 		fmt.Fprintf(cmd.ErrOrStderr(), "warning: %s\n", w)
 	}
@@ -123,7 +128,7 @@ func (f *applyFlags) scanInput(name string) (bundle.Input, error) {
 
 // bundles makes the Bundles of all directories. Its error is of everything that
 // is wrong with any of them.
-func (f *applyFlags) bundles(in bundle.Input, names []string) (bundles []*fleet.Bundle, warnings []fault.Note, err error) {
+func (f *applyFlags) bundles(ctx context.Context, in bundle.Input, names []string) (bundles []*fleet.Bundle, warnings []fault.Note, err error) {
 	if len(names) == 0 {
 		names = []string{"."}
 	}
@@ -133,7 +138,7 @@ func (f *applyFlags) bundles(in bundle.Input, names []string) (bundles []*fleet.
 	}
 	in.Paths = dirs.paths
 	drafts, err := bundle.Scan(dirs.tree, in)
-	errs := several{err}
+	errs := several{err, f.charts.bring(ctx, dirs.tree, drafts)}
 	for i := range drafts {
 		warnings = append(warnings, drafts[i].Warnings...)
 		if drafts[i].Err != nil {

@@ -37,6 +37,7 @@ type renderFlags struct {
 	timeout     time.Duration
 	strict      bool
 	format      objectFormat
+	charts      chartFlags
 }
 
 func newRender() *cobra.Command {
@@ -46,7 +47,7 @@ func newRender() *cobra.Command {
 		Short: "Print the objects that a cluster would get from a directory",
 		Long: `Prints the objects that a cluster with the given labels would get from the
 bundles in a directory, in the order in which they are applied. No cluster is
-asked. Targets of a GitRepo are left out of account: every bundle is rendered
+asked; charts from elsewhere are fetched. Targets of a GitRepo are left out of account: every bundle is rendered
 whose own fleet.yaml lets it go to such a cluster.
 
 What is worth knowing goes to stderr. Where a bundle cannot be rendered the
@@ -77,6 +78,7 @@ func (f *renderFlags) add(cmd *cobra.Command) {
 	set.DurationVar(&f.timeout, "timeout", time.Minute, "how long one bundle may take")
 	set.BoolVar(&f.strict, "strict", false, "make errors of warnings")
 	f.format.add(cmd)
+	f.charts.add(set)
 }
 
 func (f *renderFlags) run(cmd *cobra.Command, name string) error {
@@ -89,6 +91,7 @@ func (f *renderFlags) run(cmd *cobra.Command, name string) error {
 		return err
 	}
 	drafts, scanErr := bundle.Scan(dirs.tree, f.scanInput(dirs, name))
+	chartsErr := f.charts.bring(cmd.Context(), dirs.tree, drafts)
 	self, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("cannot find this program to start renders with: %w", err)
@@ -103,7 +106,7 @@ func (f *renderFlags) run(cmd *cobra.Command, name string) error {
 	if err != nil {
 		return fmt.Errorf("interrupted: %w", err)
 	}
-	errs := several{scanErr}
+	errs := several{scanErr, chartsErr}
 	for i := range rendered {
 		errs = append(errs, rendered[i].tell(cmd.ErrOrStderr(), f.strict))
 	}

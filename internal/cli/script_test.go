@@ -11,6 +11,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/flotilla-sh/flotilla/internal/render/worker"
+	"github.com/flotilla-sh/flotilla/internal/source/chart/charttest"
 )
 
 var update = flag.Bool("update", false, "rewrite what scripts expect")
@@ -36,7 +37,16 @@ func TestMain(m *testing.M) {
 
 // TestScripts runs the commands as a user does, without any cluster.
 func TestScripts(t *testing.T) {
+	charts := charttest.Serve(t)
+	charts.Username, charts.Password = "me", "ahoy"
+	charts.Add("app", "1.0.0")
+	charts.Add("app", "1.1.0")
 	testscript.Run(t, testscript.Params{
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("CHARTS", charts.URL)
+			env.Setenv("XDG_CACHE_HOME", env.WorkDir+"/.cache")
+			return nil
+		},
 		Dir: "testdata/script", UpdateScripts: *update, RequireExplicitExec: true, RequireUniqueNames: true,
 	})
 }

@@ -15,11 +15,11 @@ import (
 
 // gitRemote says how a Git repository is reached.
 func gitRemote(ref chartref.Ref, a Access) git.Remote {
-	return git.Remote{
-		URL:         ref.URL,
-		Credentials: git.Credentials{Username: a.Username, Password: a.Password, PrivateKey: a.PrivateKey, KnownHosts: a.KnownHosts},
-		TLS:         git.TLS{CABundle: a.CACerts, InsecureSkipTLSVerify: a.Insecure},
+	credentials := git.Credentials{PrivateKey: a.PrivateKey, KnownHosts: a.KnownHosts}
+	if strings.HasPrefix(ref.URL, "http") {
+		credentials = git.Credentials{Username: a.Username, Password: a.Password}
 	}
+	return git.Remote{URL: ref.URL, Credentials: credentials, TLS: git.TLS{CABundle: a.CACerts, InsecureSkipTLSVerify: a.Insecure}}
 }
 
 // fetchGit gets a chart out of a Git repository, at a commit where one is

@@ -31,7 +31,9 @@ func newStore(dir string) (*store, error) {
 	// What an earlier process did not finish is of no use.
 	unfinished, _ := filepath.Glob(filepath.Join(dir, "part-*"))
 	for _, name := range unfinished {
-		_ = os.Remove(name)
+		if info, err := os.Stat(name); err == nil && time.Since(info.ModTime()) > 2*fetchTimeout {
+			_ = os.RemoveAll(name)
+		}
 	}
 	return &store{dir: dir, room: storeRoom}, nil
 }
