@@ -39,6 +39,7 @@ import (
 	"github.com/flotilla-sh/flotilla/internal/faultproxy"
 	"github.com/flotilla-sh/flotilla/internal/lab"
 	"github.com/flotilla-sh/flotilla/internal/render"
+	"github.com/flotilla-sh/flotilla/internal/render/rendertest"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
 
@@ -267,9 +268,9 @@ func (w *world) content(bd *fleet.BundleDeployment, objects []string) {
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		rendered = append(rendered, render.Object{JSON: raw})
+		rendered = append(rendered, rendertest.Object(w.t, raw))
 	}
-	enc, err := content.EncodeObjects(content.Key("test"), rendered)
+	enc, err := content.NewEncoder(content.Key("test")).Objects(rendered)
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -48,7 +48,7 @@ func object(kind, name, payload string) render.Object {
 	raw, _ := json.Marshal(map[string]any{
 		"apiVersion": "v1", "kind": kind, "metadata": map[string]any{"name": name}, "data": map[string]any{"x": payload},
 	})
-	return render.Object{JSON: raw}
+	return render.Object{JSON: raw, APIVersion: "v1", Kind: kind, Name: name}
 }
 
 // many are objects of about a kilobyte that do not compress well.
@@ -67,7 +67,7 @@ func many(n int) []render.Object {
 
 func encode(t *testing.T, objects []render.Object) Encoded {
 	t.Helper()
-	enc, err := EncodeObjects(key, objects)
+	enc, err := NewEncoder(key).Objects(objects)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -257,7 +257,7 @@ func TestTooLargeObjectIsNamed(t *testing.T) {
 	for i := range text {
 		text[i] = byte(' ' + r.IntN(90))
 	}
-	_, err := EncodeObjects(key, []render.Object{object("ConfigMap", "huge", string(text)), object("ConfigMap", "small", "x")})
+	_, err := NewEncoder(key).Objects([]render.Object{object("ConfigMap", "huge", string(text)), object("ConfigMap", "small", "x")})
 	if fault.KindOf(err) != fault.Stalled || !strings.Contains(err.Error(), "ConfigMap /huge is too large") {
 		t.Errorf("got %v", err)
 	}
@@ -288,7 +288,7 @@ func TestFilesComeBackWhole(t *testing.T) {
 }
 
 func FuzzDecode(f *testing.F) {
-	enc, _ := EncodeObjects(key, many(2))
+	enc, _ := NewEncoder(key).Objects(many(2))
 	f.Add(enc.Root.Data)
 	f.Fuzz(func(_ *testing.T, data []byte) {
 		_, _ = decode(Ref{Name: "x"}, data)
@@ -303,6 +303,6 @@ func FuzzUnpack(f *testing.F) {
 }
 
 func encodeMany(n int) Encoded {
-	enc, _ := EncodeObjects(key, many(n*100))
+	enc, _ := NewEncoder(key).Objects(many(n * 100))
 	return enc
 }

@@ -36,34 +36,14 @@ type item struct {
 	file   filePart
 }
 
-// EncodeObjects packs rendered objects. Secret objects go into chunks of their
-// own, which are stored as Secrets.
-func EncodeObjects(key Key, objects []render.Object) (Encoded, error) {
-	items := make([]item, 0, len(objects))
-	total, secrets := 0, 0
-	for _, o := range objects {
-		it, err := objectItem(o)
-		if err != nil {
-			return Encoded{}, err
-		}
-		items = append(items, it)
-		total += it.size
-		if it.secret {
-			secrets++
-		}
-	}
-	sort.SliceStable(items, func(i, j int) bool { return items[i].id < items[j].id })
-	if secrets == 0 && total <= inlineLimit {
-		root, err := key.blob(payloadOf(items), false)
-		return Encoded{Root: root}, err
-	}
-	return encodeChunks(key, items, false)
-}
-
 // EncodeFiles packs the files of a bundle's source. All of it is secret: a
 // repository may hold Secrets as plain manifests, and only the hub reads it.
 func EncodeFiles(key Key, files []source.File) (Encoded, error) {
-	return encodeChunks(key, fileItems(files), true)
+	chunks, err := encodeItems(fileItems(files), key.chunk)
+	if err != nil {
+		return Encoded{}, err
+	}
+	return withRoot(key, chunks, true)
 }
 
 // fileItems returns the parts of files, sorted.
@@ -79,19 +59,11 @@ func fileItems(files []source.File) []item {
 	return items
 }
 
-func encodeChunks(key Key, items []item, secretRoot bool) (Encoded, error) {
-	chunks, err := encodeItems(key, items)
-	if err != nil {
-		return Encoded{}, err
-	}
-	return withRoot(key, chunks, secretRoot)
-}
-
-// encodeItems packs sorted items into chunks.
-func encodeItems(key Key, items []item) ([]Blob, error) {
+// encodeItems cuts sorted items into chunks, which pack makes.
+func encodeItems(items []item, pack func([]item) (Blob, error)) ([]Blob, error) {
 	var chunks []Blob
 	for _, group := range groups(items) {
-		blob, err := key.blob(payloadOf(group), group[0].secret)
+		blob, err := pack(group)
 		if err != nil {
 			return nil, err
 		}
@@ -104,6 +76,11 @@ func encodeItems(key Key, items []item) ([]Blob, error) {
 		chunks = append(chunks, blob)
 	}
 	return chunks, nil
+}
+
+// chunk packs items of which all are secret, or none is.
+func (k Key) chunk(group []item) (Blob, error) {
+	return k.blob(payloadOf(group), group[0].secret)
 }
 
 // withRoot adds the root that lists chunks.
@@ -166,27 +143,19 @@ func payloadOf(items []item) payload {
 	return p
 }
 
-// identity is what names an object.
-type identity struct {
-	APIVersion string `json:"apiVersion"`
-	Kind       string `json:"kind"`
-	Metadata   struct {
-		Namespace string `json:"namespace"`
-		Name      string `json:"name"`
-	} `json:"metadata"`
-}
-
-func objectItem(o render.Object) (item, error) {
-	var id identity
-	if err := json.Unmarshal(o.JSON, &id); err != nil {
-		return item{}, fmt.Errorf("rendered object from %s is no JSON object: %w", o.Source, err)
+// objectItems returns objects sorted by what names them.
+func objectItems(objects []render.Object) []item {
+	items := make([]item, 0, len(objects))
+	for _, o := range objects {
+		items = append(items, item{
+			id:     o.APIVersion + "/" + o.Kind + " " + o.Namespace + "/" + o.Name,
+			size:   len(o.JSON),
+			secret: o.APIVersion == "v1" && o.Kind == "Secret",
+			object: o.JSON,
+		})
 	}
-	return item{
-		id:     id.APIVersion + "/" + id.Kind + " " + id.Metadata.Namespace + "/" + id.Metadata.Name,
-		size:   len(o.JSON),
-		secret: id.APIVersion == "v1" && id.Kind == "Secret",
-		object: o.JSON,
-	}, nil
+	sort.SliceStable(items, func(i, j int) bool { return items[i].id < items[j].id })
+	return items
 }
 
 func fileItem(path string, part int, data []byte) item {

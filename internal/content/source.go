@@ -29,7 +29,7 @@ func EncodeSharedFiles(key Key, files []source.File) (Files, error) {
 	for i := range items {
 		items[i].secret = secret[items[i].file.Path]
 	}
-	chunks, err := encodeItems(key, items)
+	chunks, err := encodeItems(items, key.chunk)
 	return Files{chunks: chunks}, err
 }
 

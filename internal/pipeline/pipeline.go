@@ -129,13 +129,15 @@ type run struct {
 	crowded string
 	// files are the bundle's files as agents get them, encoded once.
 	files func() (content.Files, error)
+	// encoder packs what the clusters get.
+	encoder *content.Encoder
 
 	mu      sync.Mutex
 	encoded map[any]*encoding
 }
 
 func newRun(s *Stages, in *Input, assignments []target.Assignment) *run {
-	r := &run{stages: s, in: in, encoded: map[any]*encoding{}}
+	r := &run{stages: s, in: in, encoder: content.NewEncoder(s.Key), encoded: map[any]*encoding{}}
 	r.files = sync.OnceValues(func() (content.Files, error) { return content.EncodeSharedFiles(s.Key, in.Files) })
 	r.crowded = r.crowd(assignments)
 	return r
@@ -203,7 +205,7 @@ func (r *run) fillRendered(ctx context.Context, out *Outcome, req render.Request
 		return r.fillSource(out, req, result.Asked, place{why: result.NeedsCluster})
 	}
 	encoded, err := r.encode(result, func() (content.Encoded, error) {
-		return content.EncodeObjects(r.stages.Key, result.Objects)
+		return r.encoder.Objects(result.Objects)
 	})
 	if err != nil {
 		return err

@@ -20,32 +20,44 @@ const (
 	askAll        = "apis"
 )
 
-// cluster answers questions from the capabilities and records them.
+// cluster answers questions from the capabilities and records them. A render
+// asks few questions of the hundreds of kinds that a cluster serves, so there
+// is no index of them.
 type cluster struct {
 	version string
-	apis    map[string]bool   // group/version and group/version/Kind
-	scopes  map[string]string // by group/Kind
+	apis    []API
 	asked   map[string]bool
 }
 
-// newCluster indexes capabilities. What is not known is as Helm takes it for
-// granted.
+// newCluster returns the cluster with these capabilities. What is not known is
+// as Helm takes it for granted.
 func newCluster(caps Capabilities) *cluster {
-	c := &cluster{version: caps.KubeVersion, apis: map[string]bool{}, scopes: map[string]string{}, asked: map[string]bool{}}
+	c := &cluster{version: caps.KubeVersion, apis: caps.APIs, asked: map[string]bool{}}
 	if c.version == "" {
 		c.version = helm.DefaultVersion()
 	}
-	for _, api := range caps.APIs {
-		c.apis[api.GroupVersion] = true
-		c.apis[api.GroupVersion+"/"+api.Kind] = true
-		c.scopes[groupKind(api.GroupVersion, api.Kind)] = scopeText(api.Namespaced)
+	return c
+}
+
+// serves tells whether the cluster has a group/version or a group/version/Kind.
+func (c *cluster) serves(name string) bool {
+	if len(c.apis) == 0 {
+		return slices.Contains(helm.DefaultAPIs(), name)
 	}
-	if len(caps.APIs) == 0 {
-		for _, api := range helm.DefaultAPIs() {
-			c.apis[api] = true
+	return slices.ContainsFunc(c.apis, func(a API) bool {
+		rest, ok := strings.CutPrefix(name, a.GroupVersion)
+		return ok && (rest == "" || rest[0] == '/' && rest[1:] == a.Kind)
+	})
+}
+
+// scope is that of a kind, by group/Kind; empty where it is not known.
+func (c *cluster) scope(kind string) string {
+	for i := range c.apis {
+		if groupKind(c.apis[i].GroupVersion, c.apis[i].Kind) == kind {
+			return scopeText(c.apis[i].Namespaced)
 		}
 	}
-	return c
+	return ""
 }
 
 // ask answers a question and records it.
@@ -68,12 +80,24 @@ func (c *cluster) answer(question string) string {
 	case strings.HasPrefix(question, askConstraint):
 		return yesNo(helm.Satisfies(strings.TrimPrefix(question, askConstraint), c.version))
 	case strings.HasPrefix(question, askScope):
-		return c.scopes[strings.TrimPrefix(question, askScope)]
+		return c.scope(strings.TrimPrefix(question, askScope))
 	}
-	return yesNo(c.apis[question])
+	return yesNo(c.serves(question))
 }
 
-func (c *cluster) sorted() []string { return slices.Sorted(maps.Keys(c.apis)) }
+// sorted returns all that the cluster serves, by group/version and by
+// group/version/Kind.
+func (c *cluster) sorted() []string {
+	if len(c.apis) == 0 {
+		return slices.Sorted(slices.Values(helm.DefaultAPIs()))
+	}
+	all := map[string]bool{}
+	for _, api := range c.apis {
+		all[api.GroupVersion] = true
+		all[api.GroupVersion+"/"+api.Kind] = true
+	}
+	return slices.Sorted(maps.Keys(all))
+}
 
 // questions returns what was asked, sorted.
 func (c *cluster) questions() []string { return slices.Sorted(maps.Keys(c.asked)) }

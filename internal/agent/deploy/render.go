@@ -52,7 +52,7 @@ func (c *Controller) renderHere(ctx context.Context, j job, source content.Ref, 
 	if err != nil {
 		return err
 	}
-	encoded, err := content.EncodeObjects(renderedKey, result.Objects)
+	encoded, err := content.NewEncoder(renderedKey).Objects(result.Objects)
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/flotilla-sh/flotilla/internal/content/registry/registrytest"
 	"github.com/flotilla-sh/flotilla/internal/fault"
 	"github.com/flotilla-sh/flotilla/internal/render"
+	"github.com/flotilla-sh/flotilla/internal/render/rendertest"
 )
 
 const grace = time.Hour
@@ -79,9 +80,9 @@ func bundle(t *testing.T, n int, change string) content.Encoded {
 		if err != nil {
 			t.Fatal(err)
 		}
-		objects[i] = render.Object{JSON: raw}
+		objects[i] = rendertest.Object(t, raw)
 	}
-	enc, err := content.EncodeObjects(content.Key("key"), objects)
+	enc, err := content.NewEncoder(content.Key("key")).Objects(objects)
 	if err != nil {
 		t.Fatal(err)
 	}

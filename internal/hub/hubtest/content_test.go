@@ -21,7 +21,7 @@ import (
 func (w *world) key() content.Key { return content.Key(w.namespace + w.Name()) }
 
 func object(kind, name, text string) render.Object {
-	return render.Object{Kind: kind, Name: name, JSON: fmt.Appendf(nil, `{"apiVersion":"v1","data":{"t":%q},"kind":%q,"metadata":{"name":%q}}`, text, kind, name)}
+	return render.Object{APIVersion: "v1", Kind: kind, Name: name, JSON: fmt.Appendf(nil, `{"apiVersion":"v1","data":{"t":%q},"kind":%q,"metadata":{"name":%q}}`, text, kind, name)}
 }
 
 // large needs chunks, and has a Secret.
@@ -40,7 +40,7 @@ func large() []render.Object {
 
 func (w *world) encode(objects ...render.Object) content.Encoded {
 	w.Helper()
-	enc, err := content.EncodeObjects(w.key(), objects)
+	enc, err := content.NewEncoder(w.key()).Objects(objects)
 	w.must(err)
 	return enc
 }

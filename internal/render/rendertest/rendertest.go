@@ -2,6 +2,7 @@
 package rendertest
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -9,6 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-sh/flotilla/internal/render"
 	"github.com/flotilla-sh/flotilla/internal/render/helm"
 	"github.com/flotilla-sh/flotilla/internal/source"
 )
@@ -52,4 +56,16 @@ func Files(text string) []source.File {
 	}
 	slices.SortFunc(files, func(a, b source.File) int { return strings.Compare(a.Path, b.Path) })
 	return files
+}
+
+// Object returns an object as a render returns it, by its JSON.
+func Object(t testing.TB, raw []byte) render.Object {
+	t.Helper()
+	var meta metav1.PartialObjectMetadata
+	if err := json.Unmarshal(raw, &meta); err != nil {
+		t.Fatalf("%s: %v", raw, err)
+	}
+	return render.Object{
+		JSON: raw, APIVersion: meta.APIVersion, Kind: meta.Kind, Namespace: meta.Namespace, Name: meta.Name,
+	}
 }
