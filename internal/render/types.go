@@ -6,6 +6,7 @@ package render
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -53,6 +54,11 @@ type Capabilities struct {
 	KubeVersion string `json:"kubeVersion"`
 	// APIs are the kinds that the cluster serves.
 	APIs []API `json:"apis,omitempty"`
+}
+
+// Equal tells whether two clusters offer the same, in the same order.
+func (c Capabilities) Equal(other Capabilities) bool {
+	return c.KubeVersion == other.KubeVersion && slices.Equal(c.APIs, other.APIs)
 }
 
 // API is one kind that a cluster serves.

@@ -35,7 +35,8 @@ type child struct {
 	pipe    *frames
 	stdin   io.Closer
 	stderr  *head
-	sent    map[string]bool // digests of sources that it was sent
+	sent    map[string]bool      // digests of sources that it was sent
+	cluster *render.Capabilities // what it was told last
 	renders int
 	broken  bool
 	rest    *time.Timer // ends it when it has nothing to do
@@ -158,9 +159,13 @@ func (c *child) exchange(req render.Request) exchanged {
 	withFiles := !c.sent[req.SourceDigest]
 	for {
 		o, parts := pack(req, withFiles)
+		if c.cluster != nil && o.Request.Capabilities.Equal(*c.cluster) {
+			o.SameCluster, o.Request.Capabilities = true, render.Capabilities{}
+		}
 		if err := c.pipe.send(o, parts); err != nil {
 			return exchanged{broken: err}
 		}
+		c.cluster = &req.Capabilities
 		var answer reply
 		parts, err := c.pipe.receive(&answer)
 		if err != nil {

@@ -65,6 +65,7 @@ type childLoop struct {
 	pipe     *frames
 	renderer render.Renderer
 	sources  *cache.LRU[[]source.File]
+	cluster  render.Capabilities // of the last order
 }
 
 type incoming struct {
@@ -116,6 +117,10 @@ func (c *childLoop) serve() error {
 // fulfil renders one order and writes the reply.
 func (c *childLoop) fulfil(in *incoming) error {
 	req := in.order.Request
+	if in.order.SameCluster {
+		req.Capabilities = c.cluster
+	}
+	c.cluster = req.Capabilities
 	if !in.order.WithFiles {
 		known, ok := c.sources.Get(req.SourceDigest)
 		if !ok {

@@ -20,6 +20,9 @@ type order struct {
 	Request   render.Request `json:"request"`
 	WithFiles bool           `json:"withFiles,omitempty"`
 	Paths     []string       `json:"paths,omitempty"`
+	// SameCluster is set where the capabilities are those of the order before,
+	// and are not repeated: most clusters of a fleet offer the same.
+	SameCluster bool `json:"sameCluster,omitempty"`
 }
 
 // reply is a child's answer. The objects' JSON follows as parts.

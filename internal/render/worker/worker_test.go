@@ -201,3 +201,19 @@ func TestNoFiles(t *testing.T) {
 		}
 	}
 }
+
+// A child is told what a cluster offers only where it is not as before.
+func TestPoolKeepsClustersApart(t *testing.T) {
+	pool := newPool(t, worker.Options{Size: 1})
+	for _, version := range []string{"v1.35.0", "v1.35.0", "v1.36.0", "v1.35.0"} {
+		req := chart(strings.Replace(config, "{{ .Values.value", "{{ .Capabilities.KubeVersion.Version", 1))
+		req.Capabilities = render.Capabilities{KubeVersion: version, APIs: []render.API{{GroupVersion: "v1", Kind: "ConfigMap", Namespaced: true}}}
+		got, err := pool.Render(context.Background(), req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(got.Objects) != 1 || !strings.Contains(string(got.Objects[0].JSON), version) {
+			t.Errorf("for %s: %s", version, got.Objects[0].JSON)
+		}
+	}
+}
