@@ -180,6 +180,10 @@ func (c *cluster) controllerManager(controllers []string) program {
 		"--root-ca-file="+filepath.Join(pki, "ca.crt"),
 		"--leader-elect=false",
 		"--secure-port=0",
+		// It has two objects to make in each namespace, and would be at it long
+		// after a large fleet is registered.
+		"--kube-api-qps=1000",
+		"--kube-api-burst=2000",
 		"--profiling=false")
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/flotilla-sh/flotilla/internal/bench/meter"
 	"github.com/flotilla-sh/flotilla/internal/bench/sim"
+	"github.com/flotilla-sh/flotilla/internal/names"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
 
@@ -32,8 +33,17 @@ const (
 	tokenLife = 24 * 60 * 60
 )
 
-// Register makes n clusters and waits until the hub has taken them in.
+// Register makes n clusters, waits until the hub has taken them in, and gives
+// each an agent that is not started yet.
 func (s *Stage) Register(ctx context.Context, n int) error {
+	if err := s.Join(ctx, n); err != nil {
+		return err
+	}
+	return s.enlist(ctx, n)
+}
+
+// Join makes n clusters and waits until the hub has taken them in.
+func (s *Stage) Join(ctx context.Context, n int) error {
 	ctx, cancel := within(ctx, fmt.Sprintf("register %d clusters", n))
 	defer cancel()
 	s.options.Log("registering %d clusters", n)
@@ -42,7 +52,7 @@ func (s *Stage) Register(ctx context.Context, n int) error {
 	for i := range n {
 		group.Go(func() error {
 			return s.Hub.Create(ctx, &fleet.Cluster{ObjectMeta: metav1.ObjectMeta{
-				Namespace: Namespace, Name: fmt.Sprintf("cluster-%04d", i),
+				Namespace: Namespace, Name: clusterName(i),
 				Labels: map[string]string{"env": "prod", IndexLabel: fmt.Sprint(i), GroupLabel: fmt.Sprint(i / GroupSize)},
 			}})
 		})
@@ -50,44 +60,43 @@ func (s *Stage) Register(ctx context.Context, n int) error {
 	if err := group.Wait(); err != nil {
 		return fmt.Errorf("create clusters: %w", err)
 	}
-	namespaces, err := s.registered(ctx, n)
-	if err != nil {
-		return err
-	}
-	return s.enlist(ctx, namespaces)
+	return s.registered(ctx, n)
 }
 
+func clusterName(i int) string { return fmt.Sprintf("cluster-%04d", i) }
+
 // registered waits until all clusters have a namespace.
-func (s *Stage) registered(ctx context.Context, n int) ([]string, error) {
+func (s *Stage) registered(ctx context.Context, n int) error {
 	for {
 		list := &fleet.ClusterList{}
 		if err := s.Hub.List(ctx, list, client.InNamespace(Namespace), client.HasLabels{IndexLabel}); err != nil {
-			return nil, err
+			return err
 		}
-		var namespaces []string
+		done := 0
 		for i := range list.Items {
-			if ns := list.Items[i].Status.Namespace; ns != "" {
-				namespaces = append(namespaces, ns)
+			if list.Items[i].Status.Namespace != "" {
+				done++
 			}
 		}
-		if len(namespaces) == n {
-			return namespaces, nil
+		if done == n {
+			return nil
 		}
 		select {
 		case <-ctx.Done():
-			return nil, fmt.Errorf("%w (%d of %d)", context.Cause(ctx), len(namespaces), n)
+			return fmt.Errorf("%w (%d of %d)", context.Cause(ctx), done, n)
 		case <-time.After(500 * time.Millisecond):
 		}
 	}
 }
 
 // enlist asks for the token of each agent.
-func (s *Stage) enlist(ctx context.Context, namespaces []string) error {
-	s.members = make([]sim.Member, len(namespaces))
+func (s *Stage) enlist(ctx context.Context, n int) error {
+	s.members = make([]sim.Member, n)
 	var group errgroup.Group
 	group.SetLimit(parallel)
-	for i, ns := range namespaces {
+	for i := range n {
 		group.Go(func() error {
+			ns := names.ClusterNamespace(Namespace, clusterName(i))
 			request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To(int64(tokenLife))}}
 			answer, err := s.Kube.CoreV1().ServiceAccounts(ns).CreateToken(ctx, fleet.AgentName, request, metav1.CreateOptions{})
 			if err != nil {

@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 
+	"golang.org/x/sync/errgroup"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -29,6 +30,11 @@ import (
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
 
+// workers is how many clusters are registered at once. Most of the time of each
+// is waiting: the API server looks at a new namespace, and at the rights that
+// are given, for up to a tenth of a second each.
+const workers = 32
+
 // Controller registers clusters.
 type Controller struct {
 	Client client.Client
@@ -46,7 +52,7 @@ type Controller struct {
 func (c *Controller) Setup(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("cluster-register").
-		WithOptions(controller.Options{MaxConcurrentReconciles: 4, RateLimiter: reconcile.Backoff[ctrl.Request]()}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: reconcile.Backoff[ctrl.Request]()}).
 		For(&fleet.Cluster{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WatchesMetadata(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(clusterOf)).
 		Complete(c)
@@ -98,7 +104,7 @@ func (c *Controller) register(ctx context.Context, cluster *fleet.Cluster) error
 	if !stays {
 		c.Store.ForgetNamespace(namespace)
 	}
-	if err := c.ensure(ctx, belongings(cluster, namespace, c.Hub), stays); err != nil {
+	if err := c.ensure(ctx, cluster, namespace, stays); err != nil {
 		return err
 	}
 	cluster.Status.Namespace = namespace
@@ -121,24 +127,40 @@ func (c *Controller) introduce(ctx context.Context, namespace string) error {
 	return client.IgnoreNotFound(c.Client.Patch(ctx, lease, client.MergeFrom(base)))
 }
 
-// ensure creates what is missing. What is there is left as it is: the agent
-// writes some of it, and a person may have a reason for a change.
-func (c *Controller) ensure(ctx context.Context, objects []client.Object, namespaceStays bool) error {
-	for _, obj := range objects {
-		if _, isNamespace := obj.(*corev1.Namespace); isNamespace && namespaceStays {
-			continue
-		}
-		err := c.Client.Create(ctx, obj)
-		switch {
-		case err == nil, apierrors.IsAlreadyExists(err):
-		case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-			return fault.Wait(namespaceSoon, "NamespaceTerminating", fmt.Errorf(
-				"namespace %s is being deleted; it is made again afterwards", obj.GetNamespace()))
-		default:
-			return fmt.Errorf("create %T %s: %w", obj, client.ObjectKeyFromObject(obj), err)
+// ensure creates what is missing: the namespace, then all that is in it at
+// once. What is there is left as it is: the agent writes some of it, and a
+// person may have a reason for a change.
+func (c *Controller) ensure(ctx context.Context, cluster *fleet.Cluster, namespace string, namespaceStays bool) error {
+	if !namespaceStays {
+		if err := c.create(ctx, space(cluster, namespace)); err != nil {
+			return err
 		}
 	}
-	return nil
+	var group errgroup.Group
+	for _, chain := range belongings(cluster, namespace, c.Hub) {
+		group.Go(func() error {
+			for _, obj := range chain {
+				if err := c.create(ctx, obj); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+func (c *Controller) create(ctx context.Context, obj client.Object) error {
+	err := c.Client.Create(ctx, obj)
+	switch {
+	case err == nil, apierrors.IsAlreadyExists(err):
+		return nil
+	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		return fault.Wait(namespaceSoon, "NamespaceTerminating", fmt.Errorf(
+			"namespace %s is being deleted; it is made again afterwards", obj.GetNamespace()))
+	default:
+		return fmt.Errorf("create %T %s: %w", obj, client.ObjectKeyFromObject(obj), err)
+	}
 }
 
 // finalize lets a Cluster go that was deleted by itself, together with its
