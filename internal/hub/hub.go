@@ -30,6 +30,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/flotilla-sh/flotilla/internal/content"
+	"github.com/flotilla-sh/flotilla/internal/hub/access"
 	"github.com/flotilla-sh/flotilla/internal/hub/bundle/deploy"
 	"github.com/flotilla-sh/flotilla/internal/hub/capabilities"
 	"github.com/flotilla-sh/flotilla/internal/hub/cluster/lease"
@@ -220,12 +221,13 @@ func wire(ctx context.Context, mgr manager.Manager, w wiring) error {
 		where  = registries.New(w.live, w.key, standard, now)
 		stages = &pipeline.Stages{Renderer: render.NewMemo(w.options.Renderer, renderRoom), Key: w.key, MaxRenders: w.options.MaxRenders}
 		events = mgr.GetEventRecorder("flotilla-hub")
+		reach  = &access.Reader{Live: w.live, Namespace: w.options.Namespace}
 	)
 	setups := []error{
 		mgr.Add(manager.RunnableFunc(w.guard.Run)),
-		(&poll.Controller{Client: c, Live: w.live, Events: events, Clock: now}).Setup(ctx, mgr),
+		(&poll.Controller{Client: c, Access: reach, Events: events, Clock: now}).Setup(ctx, mgr),
 		(&webhook.Receiver{Client: c, Live: w.live, Namespace: w.options.Namespace, Events: events, Clock: now}).Setup(ctx, mgr, w.options.Webhooks),
-		(&pack.Controller{Client: c, Live: w.live, Git: clones, Charts: fetcher, Store: store, Key: w.key, Events: events, Clock: now}).Setup(mgr),
+		(&pack.Controller{Client: c, Live: w.live, Access: reach, Git: clones, Charts: fetcher, Store: store, Key: w.key, Events: events, Clock: now}).Setup(mgr),
 		(&deploy.Controller{Client: c, Live: w.live, Stages: stages, Store: store, Registries: where,
 			Capabilities: capabilities.NewReader(c), Events: events, Clock: now}).Setup(ctx, mgr),
 		(&register.Controller{Client: c, Live: w.live, Store: store, Hub: names.Hub(w.key), Clock: now}).Setup(mgr),

@@ -3,8 +3,10 @@
 package access
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -23,9 +25,18 @@ const retryMissingSecret = 15 * time.Second
 // ReasonSecretMissing is the reason of an error about a Secret that is not there.
 const ReasonSecretMissing = "SecretMissing"
 
-// Remote returns where and how to reach the repository of repo. Secrets are
-// read live: no cache holds them.
-func Remote(ctx context.Context, reader client.Reader, repo *fleet.GitRepo) (git.Remote, error) {
+// Reader reads what GitRepos need.
+type Reader struct {
+	// Live reads Secrets, which no cache holds, and the host keys.
+	Live client.Reader
+	// Namespace is the hub's own, where the host keys for all are.
+	Namespace string
+
+	apps apps
+}
+
+// Remote returns where and how to reach the repository of repo.
+func (r *Reader) Remote(ctx context.Context, repo *fleet.GitRepo) (git.Remote, error) {
 	remote := git.Remote{
 		URL:      repo.Spec.Repo,
 		Branch:   repo.Spec.Branch,
@@ -35,7 +46,7 @@ func Remote(ctx context.Context, reader client.Reader, repo *fleet.GitRepo) (git
 			InsecureSkipTLSVerify: repo.Spec.InsecureSkipTLSverify,
 		},
 	}
-	secret, err := credentialSecret(ctx, reader, repo)
+	secret, err := credentialSecret(ctx, r.Live, repo)
 	if err != nil || secret == nil {
 		return remote, err
 	}
@@ -45,7 +56,52 @@ func Remote(ctx context.Context, reader client.Reader, repo *fleet.GitRepo) (git
 		return remote, fault.Wait(retryMissingSecret, fault.ReasonOf(err, "InvalidSecret"),
 			fmt.Errorf("secret %s/%s: %w", secret.Namespace, secret.Name, err))
 	}
-	return remote, nil
+	r.apps.share(&remote.Credentials)
+	if len(remote.Credentials.PrivateKey) > 0 && len(bytes.TrimSpace(remote.Credentials.KnownHosts)) == 0 {
+		remote.Credentials.KnownHosts, err = r.hostKeys(ctx)
+	}
+	return remote, err
+}
+
+// hostKeys are the keys of SSH servers for all GitRepos whose Secret has none;
+// nil where there are none either.
+func (r *Reader) hostKeys(ctx context.Context) ([]byte, error) {
+	known := &corev1.ConfigMap{}
+	err := r.Live.Get(ctx, client.ObjectKey{Namespace: r.Namespace, Name: fleet.KnownHostsConfigMap}, known)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the ConfigMap %s/%s: %w", r.Namespace, fleet.KnownHostsConfigMap, err)
+	}
+	return []byte(known.Data["known_hosts"]), nil
+}
+
+// maxApps bounds how many GitHub Apps are remembered.
+const maxApps = 1000
+
+// apps shares the tokens of a GitHub App among the GitRepos that use it.
+type apps struct {
+	mu   sync.Mutex
+	byID map[string]*git.App
+}
+
+// share puts the App in that was seen first with the same key.
+func (a *apps) share(c *git.Credentials) {
+	if c.App == nil {
+		return
+	}
+	id := c.App.Identity()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.byID == nil || len(a.byID) >= maxApps {
+		a.byID = map[string]*git.App{}
+	}
+	if known, ok := a.byID[id]; ok {
+		c.App = known
+		return
+	}
+	a.byID[id] = c.App
 }
 
 // credentialSecret returns the Secret that the GitRepo names; where it names

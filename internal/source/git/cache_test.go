@@ -48,6 +48,43 @@ func TestFetchAsksNothingForWhatIsThere(t *testing.T) {
 	}
 }
 
+// Azure DevOps knows multi_ack alone and insists on it; others know more.
+func TestServersThatInsist(t *testing.T) {
+	for _, insist := range []string{"multi_ack", "multi_ack_detailed"} {
+		t.Run(insist, func(t *testing.T) {
+			s := newSite(t)
+			s.server.Insist = insist
+			if insist == "multi_ack" {
+				s.server.Hide = "multi_ack_detailed"
+			}
+			s.Push("big", noise(300_000))
+			c := newCache(t)
+			wantFile(t, sync(t, c, s.remote()), "app/cm.yaml", "v: 1\n")
+			other := s.remote()
+			for _, branch := range []string{"one", "two", "three"} {
+				s.Git("checkout", "--quiet", "-b", branch)
+				other.Branch = branch
+				s.Push("app/cm.yaml", "v: 0\n")
+				sync(t, c, other)
+				for _, content := range []string{"v: 2\n", "v: 3\n", branch} {
+					s.Push("app/cm.yaml", content)
+					before := s.server.Sent()
+					wantFile(t, sync(t, c, other), "app/cm.yaml", content)
+					if moved := s.server.Sent() - before; moved > 5_000 {
+						t.Errorf("%s: a one-line change moved %d bytes", branch, moved)
+					}
+				}
+			}
+			s.Git("checkout", "--quiet", "main")
+			s.Git("reset", "--quiet", "--hard", s.first)
+			s.Write("app/cm.yaml", "v: other\n")
+			s.Commit("another way")
+			s.Git("push", "--quiet", "--force", "origin", "HEAD")
+			wantFile(t, sync(t, c, s.remote()), "app/cm.yaml", "v: other\n")
+		})
+	}
+}
+
 // The first fetch is shallow; a later commit that brings back files of an
 // ancestor that never came must bring them along, also from servers that
 // reckon exactly what a client must have (bitmaps).

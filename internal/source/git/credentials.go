@@ -21,10 +21,14 @@ const (
 	keyPassword   = "password"
 	keyPrivateKey = "ssh-privatekey"
 	keyKnownHosts = "known_hosts"
+
+	keyAppID           = "github_app_id"
+	keyAppInstallation = "github_app_installation_id"
+	keyAppPrivateKey   = "github_app_private_key"
 )
 
-// Credentials are a login with password, or an SSH key; the zero value is
-// neither.
+// Credentials are a login with password, an SSH key or a GitHub App; the zero
+// value is none.
 type Credentials struct {
 	// Username and Password are for http and https.
 	Username, Password string
@@ -33,19 +37,26 @@ type Credentials struct {
 	// KnownHosts are the host keys to accept, in the format of OpenSSH.
 	// There is no way to accept any key.
 	KnownHosts []byte
+	// App is for GitHub over https.
+	App *App
 }
 
 // CredentialsFromSecret reads the data of a Secret of the given type. An SSH
 // Secret may come without known_hosts where the caller has others to add.
 func CredentialsFromSecret(secretType string, data map[string][]byte) (Credentials, error) {
+	if isApp(data) {
+		return appCredentials(secretType, data)
+	}
 	switch secretType {
 	case SecretTypeBasicAuth:
 		return basicCredentials(data)
 	case SecretTypeSSHAuth:
 		return sshCredentials(data)
 	default:
-		return Credentials{}, secretError("is of type %q; a Git credential is of type %s (keys %s, %s) or %s (keys %s, %s)",
-			secretType, SecretTypeBasicAuth, keyUsername, keyPassword, SecretTypeSSHAuth, keyPrivateKey, keyKnownHosts)
+		return Credentials{}, secretError("is of type %q; a Git credential is of type %s (keys %s, %s) or %s (keys %s, %s), "+
+			"or of any type with %s, %s and %s of a GitHub App",
+			secretType, SecretTypeBasicAuth, keyUsername, keyPassword, SecretTypeSSHAuth, keyPrivateKey, keyKnownHosts,
+			keyAppID, keyAppInstallation, keyAppPrivateKey)
 	}
 }
 

@@ -83,6 +83,9 @@ func refusal(r Remote, err error) error {
 func identityRefusal(r Remote, err error) error {
 	_, badKey := errors.AsType[*sshLoginError](err)
 	switch {
+	case errors.Is(err, transport.ErrAuthenticationRequired) && r.Credentials.App != nil:
+		return wait(retryRefused, ReasonUnauthorized, "the server of %s does not accept the token of the GitHub App; "+
+			"check that the App is installed for this repository and may read its contents", r.place())
 	case errors.Is(err, transport.ErrAuthenticationRequired) && r.anonymous():
 		return wait(retryRefused, ReasonUnauthorized, "the repository %s asks for a login and none is configured; "+
 			"name a Secret of type %s in clientSecretName", r.place(), SecretTypeBasicAuth)
@@ -112,11 +115,11 @@ func certificateRefusal(r Remote, err error) error {
 	}
 	e, ok := errors.AsType[*knownhosts.KeyError](err)
 	if ok && len(e.Want) == 0 {
-		return fault.Stall(ReasonHostKeyUnknown, fmt.Errorf("%s in the credential Secret has no key for the server of %s; "+
+		return fault.Stall(ReasonHostKeyUnknown, fmt.Errorf("%s (in the credential Secret, or else in the hub's ConfigMap known-hosts) has no key for the server of %s; "+
 			"add the output of ssh-keyscan for it after checking it against the host's published keys", keyKnownHosts, r.place()))
 	}
 	if ok {
-		return wait(retryRefused, ReasonUntrusted, "the SSH host key of %s is not the one in line %d of %s in the credential Secret: "+
+		return wait(retryRefused, ReasonUntrusted, "the SSH host key of %s is not the one in line %d of %s (in the credential Secret, or else in the hub's ConfigMap known-hosts): "+
 			"somebody may be listening in, or the server was set up anew; if so, replace the line", r.place(), e.Want[0].Line, keyKnownHosts)
 	}
 	return nil

@@ -1,6 +1,7 @@
 package git
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -25,7 +26,7 @@ func (s httpSession) Close() error {
 	return nil
 }
 
-func openHTTP(ep *transport.Endpoint, c Credentials, t TLS) (session, error) {
+func openHTTP(ctx context.Context, ep *transport.Endpoint, c Credentials, t TLS) (session, error) {
 	if len(c.PrivateKey) > 0 {
 		return nil, wrongSecret(ep.Protocol, SecretTypeBasicAuth)
 	}
@@ -34,6 +35,13 @@ func openHTTP(ep *transport.Endpoint, c Credentials, t TLS) (session, error) {
 		return nil, err
 	}
 	connections := &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: config, ForceAttemptHTTP2: true}
+	if c.App != nil {
+		c.Username = appUser
+		if c.Password, err = c.App.token(ctx, &http.Client{Transport: connections}, ep); err != nil {
+			connections.CloseIdleConnections()
+			return nil, err
+		}
+	}
 	client := githttp.NewClient(&http.Client{Transport: connections})
 	var auth transport.AuthMethod
 	if c.Username != "" || c.Password != "" {

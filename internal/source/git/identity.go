@@ -24,9 +24,9 @@ func (r Remote) repositoryID() string {
 
 func (r Remote) access() [][]byte {
 	c := r.Credentials
-	return [][]byte{
+	return append(c.App.identity(), [][]byte{
 		[]byte(strings.TrimSpace(r.URL)),
 		[]byte(c.Username), []byte(c.Password), c.PrivateKey, c.KnownHosts,
 		r.TLS.CABundle, strconv.AppendBool(nil, r.TLS.InsecureSkipTLSVerify),
-	}
+	}...)
 }

@@ -2,6 +2,7 @@ package git
 
 import (
 	"context"
+	"errors"
 
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
 	"github.com/go-git/go-git/v5/plumbing/transport"
@@ -25,6 +26,9 @@ func connect(ctx context.Context, r Remote) (session, *packp.AdvRefs, error) {
 	refs, err := s.AdvertisedReferencesContext(ctx)
 	if err != nil {
 		_ = s.Close()
+		if errors.Is(err, transport.ErrAuthenticationRequired) {
+			r.Credentials.App.forget()
+		}
 		return nil, nil, explain(ctx, r, err)
 	}
 	return s, refs, nil
@@ -42,7 +46,7 @@ func dial(ctx context.Context, r Remote) (session, error) {
 	case "git":
 		return dialGit(ctx, ep)
 	default:
-		return openHTTP(ep, c, r.TLS)
+		return openHTTP(ctx, ep, c, r.TLS)
 	}
 }
 

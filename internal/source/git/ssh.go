@@ -59,8 +59,8 @@ func newSSHLogin(ep *transport.Endpoint, c Credentials) (*sshLogin, error) {
 	}
 	if !c.knowsHosts() {
 		host := strings.Trim(ep.Host, "[]")
-		return nil, fault.Stall(ReasonHostKeyUnknown, fmt.Errorf("the credential Secret has no %s, so the server %s cannot be told "+
-			"from an impostor; add the key %s with the output of `ssh-keyscan %s` after checking it against the host's published keys",
+		return nil, fault.Stall(ReasonHostKeyUnknown, fmt.Errorf("neither the credential Secret nor the hub's ConfigMap known-hosts has a key %s, so the server %s cannot be told "+
+			"from an impostor; add the key %s to the Secret with the output of `ssh-keyscan %s` after checking it against the host's published keys",
 			keyKnownHosts, host, keyKnownHosts, host))
 	}
 	signer, err := c.signer()

@@ -55,9 +55,10 @@ type Fetcher interface {
 // Controller packs.
 type Controller struct {
 	Client client.Client
-	// Live reads Secrets and what a deletion depends on, past all caches.
-	Live client.Reader
-	Git  Fetcher
+	// Live reads what a deletion depends on, past all caches.
+	Live   client.Reader
+	Access *access.Reader
+	Git    Fetcher
 	// Charts fetches charts from elsewhere.
 	Charts *chart.Fetcher
 	Store  *content.Store
@@ -119,7 +120,7 @@ func (c *Controller) pack(ctx context.Context, repo *fleet.GitRepo) error {
 	if commit == "" {
 		return nil
 	}
-	remote, err := access.Remote(ctx, c.Live, repo)
+	remote, err := c.Access.Remote(ctx, repo)
 	if err != nil {
 		return err
 	}

@@ -40,8 +40,7 @@ const never = 10000 * time.Hour
 // Controller polls.
 type Controller struct {
 	Client client.Client
-	// Live reads Secrets, which no cache holds.
-	Live   client.Reader
+	Access *access.Reader
 	Events events.EventRecorder
 	Clock  clock.PassiveClock
 
@@ -87,7 +86,7 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 // poll writes the last answer into the status. An error is returned only where
 // looking again is up to the work queue; the poller retries its own.
 func (c *Controller) poll(ctx context.Context, repo *fleet.GitRepo) error {
-	remote, err := access.Remote(ctx, c.Live, repo)
+	remote, err := c.Access.Remote(ctx, repo)
 	if err != nil {
 		c.poller.Drop(client.ObjectKeyFromObject(repo))
 		c.report(repo, err)

@@ -3,10 +3,13 @@
 package gittest
 
 import (
+	"bytes"
+	"io"
 	"net/http"
 	"net/http/cgi"
 	"net/http/httptest"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -19,6 +22,13 @@ type Server struct {
 	Root string
 	// Logins are the passwords by user name; none means that anybody may in.
 	Logins map[string]string
+	// Insist refuses clients that do not ask for this capability, as Azure DevOps
+	// does with multi_ack.
+	Insist string
+	// Hide takes a capability out of what the server says that it can.
+	Hide string
+	// Beside answers other requests than those of git, by path.
+	Beside map[string]http.HandlerFunc
 
 	sent     atomic.Int64
 	requests atomic.Int64
@@ -55,9 +65,17 @@ func (s *Server) Requests() int64 { return s.requests.Load() }
 // ServeHTTP hands the request to git http-backend.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.requests.Add(1)
+	if other, ok := s.Beside[r.URL.Path]; ok {
+		other(w, r)
+		return
+	}
 	if len(s.Logins) > 0 && !s.mayEnter(r) {
 		w.Header().Set("WWW-Authenticate", `Basic realm="git"`)
 		http.Error(w, "who are you", http.StatusUnauthorized)
+		return
+	}
+	if s.Insist != "" && !s.asksFor(r) {
+		http.Error(w, "this server needs clients with "+s.Insist, http.StatusBadRequest)
 		return
 	}
 	backend := &cgi.Handler{
@@ -66,7 +84,21 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		Env:    []string{"GIT_PROJECT_ROOT=" + s.Root, "GIT_HTTP_EXPORT_ALL=1", "REMOTE_USER=test"},
 		Stderr: quietWriter{},
 	}
-	backend.ServeHTTP(&counted{w, &s.sent}, r)
+	backend.ServeHTTP(&counted{w, &s.sent, s.Hide}, r)
+}
+
+// asksFor looks into the first line of a request for a pack.
+func (s *Server) asksFor(r *http.Request) bool {
+	if !strings.HasSuffix(r.URL.Path, "/git-upload-pack") {
+		return true
+	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return false
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	line, _, _ := bytes.Cut(body, []byte("\n"))
+	return slices.Contains(strings.Fields(string(line)), s.Insist)
 }
 
 func (s *Server) mayEnter(r *http.Request) bool {
@@ -77,10 +109,15 @@ func (s *Server) mayEnter(r *http.Request) bool {
 type counted struct {
 	http.ResponseWriter
 	n *atomic.Int64
+	// hide is overwritten, so that lengths stay.
+	hide string
 }
 
 // Write counts what it writes.
 func (c *counted) Write(p []byte) (int, error) {
+	if c.hide != "" && c.Header().Get("Content-Type") == "application/x-git-upload-pack-advertisement" {
+		p = bytes.ReplaceAll(p, []byte(" "+c.hide+" "), []byte(" "+strings.Repeat("x", len(c.hide))+" "))
+	}
 	n, err := c.ResponseWriter.Write(p)
 	c.n.Add(int64(n))
 	return n, err
