@@ -17,10 +17,10 @@ import (
 )
 
 // deploySource writes what the hub writes for a bundle that the cluster renders.
-func (w *world) deploySource(bundle, files string, options fleet.BundleDeploymentOptions) {
+func (w *world) deploySource(bundle, files string, options fleet.BundleDeploymentOptions, copies ...render.Object) {
 	w.t.Helper()
 	key := content.Key("test")
-	req := render.Request{Files: rendertest.Files(files), Bundle: bundle, Options: options}
+	req := render.Request{Files: rendertest.Files(files), Bundle: bundle, Options: options, Copies: copies}
 	shared, err := content.EncodeSharedFiles(key, req.Files)
 	if err != nil {
 		w.t.Fatal(err)
@@ -37,7 +37,7 @@ func (w *world) deploySource(bundle, files string, options fleet.BundleDeploymen
 		w.t.Fatal(err)
 	}
 	w.deploy(bundle, nil, func(bd *fleet.BundleDeployment) {
-		bd.Spec.Options = fleet.BundleDeploymentOptions{DefaultNamespace: options.DefaultNamespace}
+		bd.Spec.Options = fleet.BundleDeploymentOptions{DefaultNamespace: options.DefaultNamespace, DownstreamResources: options.DownstreamResources}
 		if options.Helm != nil {
 			bd.Spec.Options.Helm = &fleet.HelmOptions{ValuesFrom: options.Helm.ValuesFrom}
 		}

@@ -45,8 +45,10 @@ func (e *Engine) Apply(ctx context.Context, p *Plan, upTo int) (*Result, error) 
 	run := &run{engine: e, plan: p, known: p.deployment.Previous.index(), outcomes: make([]*outcome, len(p.items))}
 	run.result.Failures, run.result.Dressed = slices.Clone(p.failures), p.Dressing()
 	first := p.before(Definitions + 1)
-	if err := run.definitions(ctx, first); err != nil {
-		return run.finish(ctx, false), err
+	if upTo != Copies {
+		if err := run.definitions(ctx, first); err != nil {
+			return run.finish(ctx, false), err
+		}
 	}
 	if run.halted {
 		return run.finish(ctx, false), nil

@@ -16,6 +16,9 @@ const (
 	// Definitions, as a wave, are custom resource definitions and namespaces
 	// alone.
 	Definitions = math.MinInt
+	// Copies, as a wave, is what was copied from the hub, without definitions:
+	// hooks may need it.
+	Copies = math.MinInt + 1
 	// Everything, as a wave, is after all others. What left the bundle is
 	// pruned with it.
 	Everything = math.MaxInt
@@ -37,12 +40,21 @@ func waveOf(obj *unstructured.Unstructured) (int, error) {
 	return wave, nil
 }
 
-// stageOf is when an item is applied: definitions come before all waves.
+// stageOf is when an item is applied: definitions and copies come before all
+// waves.
 func stageOf(it item) int {
-	if ssautil.IsClusterDefinition(it.obj) {
+	switch {
+	case ssautil.IsClusterDefinition(it.obj):
 		return Definitions
+	case it.obj.GetAnnotations()[fleet.CopiedAnnotation] != "":
+		return Copies
 	}
 	return it.wave
+}
+
+// HasCopies tells whether something of it was copied from the hub.
+func (p *Plan) HasCopies() bool {
+	return slices.ContainsFunc(p.items, func(it item) bool { return stageOf(it) == Copies })
 }
 
 // before returns the number of items that are applied before a stage.
@@ -58,7 +70,7 @@ func (p *Plan) before(stage int) int {
 func (p *Plan) Waves() []int {
 	var waves []int
 	for _, it := range p.items {
-		if stage := stageOf(it); stage != Definitions {
+		if stage := stageOf(it); stage > Copies {
 			waves = append(waves, stage)
 		}
 	}

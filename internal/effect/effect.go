@@ -53,7 +53,6 @@ func OfBundle(spec *fleet.BundleSpec) []string {
 
 func ofOptions(o *fleet.BundleDeploymentOptions) []string {
 	fields := map[string]bool{
-		"downstreamResources":          len(o.DownstreamResources) > 0,
 		"overwrites":                   len(o.Overwrites) > 0,
 		"correctDrift.keepFailHistory": o.CorrectDrift != nil && o.CorrectDrift.KeepFailHistory,
 	}

@@ -79,7 +79,7 @@ func TestEveryOptionOfABundle(t *testing.T) {
 	// Those that are held are not said to have no effect.
 	held := "serviceAccount allowedTargetNamespaceSelector render "
 	acts := strings.Fields(held + "defaultNamespace namespace kustomize helm createNamespace forceSyncGeneration yaml diff " +
-		"keepResources ignore correctDrift deleteCRDResources deleteNamespace namespaceLabels namespaceAnnotations")
+		"keepResources ignore correctDrift deleteCRDResources deleteNamespace namespaceLabels namespaceAnnotations downstreamResources")
 	eachField(func(name string, o *fleet.BundleDeploymentOptions) {
 		expect(t, name, acts, effect.OfBundle(&fleet.BundleSpec{BundleDeploymentOptions: *o}), name)
 		target := fleet.BundleTarget{BundleDeploymentOptions: *o}

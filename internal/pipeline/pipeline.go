@@ -16,6 +16,7 @@ import (
 
 	"github.com/flotilla-sh/flotilla/internal/content"
 	"github.com/flotilla-sh/flotilla/internal/deployment"
+	"github.com/flotilla-sh/flotilla/internal/downstream"
 	"github.com/flotilla-sh/flotilla/internal/effect"
 	"github.com/flotilla-sh/flotilla/internal/fault"
 	"github.com/flotilla-sh/flotilla/internal/render"
@@ -72,6 +73,8 @@ type Input struct {
 	// Commit the files are of.
 	Commit   string
 	Clusters []Cluster
+	// Copies are the Secrets and ConfigMaps that the options name.
+	Copies map[downstream.Source]downstream.Copy
 	// Remembered are earlier renders by deployment namespace. One whose input
 	// is unchanged is not rendered again.
 	Remembered map[string]Remembered
@@ -182,6 +185,9 @@ func (r *run) fill(ctx context.Context, out *Outcome, offers render.Capabilities
 		return err
 	}
 	req := r.request(&desired.Options, offers)
+	if req.Copies, err = downstream.All(&desired.Options, r.in.Copies); err != nil {
+		return err
+	}
 	if ok, err := r.remembered(&req, desired, at); ok || err != nil {
 		return err
 	}

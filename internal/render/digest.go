@@ -62,6 +62,7 @@ type effective struct {
 	Values                            map[string]any
 	Overlays                          []string
 	DisableDNS, SkipSchemaValidation  bool
+	Copies                            []Object `json:",omitempty"`
 }
 
 // baseDigest is the digest of what does not depend on the cluster.
@@ -69,7 +70,7 @@ func baseDigest(req *Request) (string, error) {
 	options := &req.Options
 	e := effective{
 		Generation: generation, Files: SourceDigest(req), Bundle: req.Bundle, Commit: commitThatMatters(req),
-		Namespace: options.TargetNamespace, DefaultNamespace: options.DefaultNamespace, Overlays: overlays(options),
+		Namespace: options.TargetNamespace, DefaultNamespace: options.DefaultNamespace, Overlays: overlays(options), Copies: req.Copies,
 	}
 	if options.Kustomize != nil && options.Kustomize.Dir != "" {
 		e.Kustomize = path.Clean(options.Kustomize.Dir)

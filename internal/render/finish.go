@@ -23,6 +23,7 @@ func (b *build) finish() error {
 		object, err := b.object(it, rules, defined)
 		objects, errs = append(objects, object), append(errs, err)
 	}
+	objects = append(objects, b.req.Copies...)
 	sortObjects(objects)
 	if err := joined(append(errs, duplicates(objects)...)); err != nil {
 		return fault.Stall(ReasonObjects, err)

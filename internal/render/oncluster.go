@@ -7,7 +7,7 @@ import (
 // ForCluster returns a request as it is sent to the agent that renders it: with
 // what matters to the result, and without the files, which go their own way.
 func ForCluster(req Request) Request {
-	out := Request{Bundle: req.Bundle, SourceDigest: SourceDigest(&req), Options: effectiveOptions(&req.Options), OnCluster: true}
+	out := Request{Bundle: req.Bundle, SourceDigest: SourceDigest(&req), Options: effectiveOptions(&req.Options), Copies: req.Copies, OnCluster: true}
 	if commitThatMatters(&req) != "" {
 		out.Commit = req.Commit
 	}

@@ -32,6 +32,8 @@ type Request struct {
 	Options fleet.BundleDeploymentOptions `json:"options"`
 	// Capabilities is what the cluster offers.
 	Capabilities Capabilities `json:"capabilities"`
+	// Copies are objects that the cluster gets besides what is rendered.
+	Copies []Object `json:"copies,omitempty"`
 	// OnCluster is true where the agent of the cluster renders: lookups are
 	// then answered from Lookups, and a result that would differ in the next
 	// render is as good as any.

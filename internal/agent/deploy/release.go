@@ -130,6 +130,13 @@ func (r *release) phase(ctx context.Context) (bool, error) {
 		}
 		failures, err := r.run(ctx, r.record, r.plan, apply.Definitions, r.turn)
 		return len(failures) == 0, err
+	case state.Copies:
+		if !r.plan.HasHooks(current.Hooks(state.Before)) || !r.plan.HasCopies() {
+			r.skip()
+			return true, nil
+		}
+		failures, err := r.run(ctx, r.record, r.plan, apply.Copies, r.turn)
+		return len(failures) == 0, err
 	case state.Objects:
 		return r.objects(ctx)
 	default:
@@ -147,6 +154,16 @@ func (r *release) turn(record *state.Record) {
 	}
 	if record.Release.Phase == state.Over {
 		record.Applied, record.Installed, record.Release, record.Good = record.DeploymentID, true, nil, nil
+	}
+}
+
+// skip takes the record to the next phase, which began with the one that has
+// nothing to do: that is not stored, and must not begin anew with each look.
+func (r *release) skip() {
+	since := r.record.Release.Since
+	r.turn(r.record)
+	if now := r.record.Release; now != nil {
+		now.Since = since
 	}
 }
 

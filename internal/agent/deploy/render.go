@@ -82,7 +82,9 @@ func (c *Controller) values(ctx context.Context, o fleet.BundleDeploymentOptions
 	if err != nil {
 		return render.Values{}, err
 	}
-	return render.ReadValues(ctx, engine.Client(), o.Helm.ValuesFrom, releaseNamespace(o))
+	return render.ReadValues(ctx, engine.Client(), render.From{
+		Refs: o.Helm.ValuesFrom, Namespace: releaseNamespace(o), Copies: o.DownstreamResources,
+	})
 }
 
 // checkValues looks whether the values of a deployment have changed since it

@@ -58,7 +58,11 @@ func (r *Renderer) Render(ctx context.Context, c *apply.Client, req render.Reque
 		return nil, err
 	}
 	req.Capabilities, req.OnCluster = offers, true
-	req.Options = withValues(req.Options, v.Data)
+	values, err := v.merged(req.Copies)
+	if err != nil {
+		return nil, err
+	}
+	req.Options = withValues(req.Options, values)
 	out := &Result{Secret: v.Secret}
 	for range maxRounds {
 		result, err := r.Engine.Render(ctx, req)
@@ -70,7 +74,7 @@ func (r *Renderer) Render(ctx context.Context, c *apply.Client, req render.Reque
 			return out, nil
 		}
 		for _, lookup := range result.Lookups {
-			answer, err := look(ctx, c, lookup)
+			answer, err := lookFor(ctx, c, lookup, req.Copies)
 			if err != nil {
 				return nil, err
 			}
@@ -111,6 +115,17 @@ func withValues(o fleet.BundleDeploymentOptions, values map[string]any) fleet.Bu
 	helm.Values = &merged
 	o.Helm = &helm
 	return o
+}
+
+// lookFor makes one lookup. What comes with the bundle is as good as there.
+func lookFor(ctx context.Context, c *apply.Client, l render.Lookup, copies []render.Object) (render.Answer, error) {
+	if l.APIVersion == "v1" && l.Name != "" {
+		if obj, ok := copyOf(copies, l.Kind, l.Namespace, l.Name); ok {
+			found, err := obj.MarshalJSON()
+			return render.Answer{Lookup: l, Found: found}, err
+		}
+	}
+	return look(ctx, c, l)
 }
 
 // look makes one lookup. What the cluster refuses is an answer: the template

@@ -5,15 +5,19 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
 	"github.com/flotilla-sh/flotilla/internal/apply"
 	"github.com/flotilla-sh/flotilla/internal/digest"
 	"github.com/flotilla-sh/flotilla/internal/fault"
+	"github.com/flotilla-sh/flotilla/internal/render"
 	"github.com/flotilla-sh/flotilla/internal/target"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
@@ -33,67 +37,150 @@ const (
 
 // Values are what helm.valuesFrom names, as the cluster has it.
 type Values struct {
-	// Data are the values merged, later ones over earlier ones.
-	Data map[string]any
-	// Digest names them; it is empty where there are none.
+	// Digest names what was read on the cluster; it is empty where there is
+	// nothing.
 	Digest string
 	// Secret is true where some came from a Secret.
 	Secret bool
+
+	parts []part
 }
 
-// ReadValues reads what refs name, through c. namespace is the release's.
-func ReadValues(ctx context.Context, c *apply.Client, refs []fleet.ValuesFrom, namespace string) (Values, error) {
-	var v Values
-	for _, from := range refs {
-		// Of one entry the Secret wins over the ConfigMap, as in Fleet.
+// part is what one place holds.
+type part struct {
+	place
+	data map[string]any
+	// copied is true where the hub sends a copy of the object with the bundle:
+	// it may not be on the cluster yet.
+	copied bool
+}
+
+// From says where values are read.
+type From struct {
+	Refs []fleet.ValuesFrom
+	// Namespace is the release's.
+	Namespace string
+	// Copies are the objects that come with the bundle.
+	Copies []fleet.DownstreamResource
+}
+
+// places are the places that are named, in their order. Of one entry the Secret
+// wins over the ConfigMap, as in Fleet.
+func (f From) places() []part {
+	var out []part
+	add := func(kind, namespace, name, key string) {
+		at := place{kind, cmp.Or(namespace, f.Namespace), name, cmp.Or(key, valuesKey)}
+		copied := at.namespace == f.Namespace && slices.ContainsFunc(f.Copies, func(r fleet.DownstreamResource) bool {
+			return strings.EqualFold(r.Kind, kind) && r.Name == name
+		})
+		out = append(out, part{place: at, copied: copied})
+	}
+	for _, from := range f.Refs {
 		if r := from.ConfigMapKeyRef; r != nil {
-			if err := v.add(ctx, c, place{"ConfigMap", cmp.Or(r.Namespace, namespace), r.Name, cmp.Or(r.Key, valuesKey)}); err != nil {
-				return Values{}, err
-			}
+			add("ConfigMap", r.Namespace, r.Name, r.Key)
 		}
 		if r := from.SecretKeyRef; r != nil {
-			v.Secret = true
-			if err := v.add(ctx, c, place{"Secret", cmp.Or(r.Namespace, namespace), r.Name, cmp.Or(r.Key, valuesKey)}); err != nil {
-				return Values{}, err
-			}
+			add("Secret", r.Namespace, r.Name, r.Key)
 		}
 	}
-	if v.Data == nil {
+	return out
+}
+
+// ReadValues reads through c what is not copied from the hub.
+func ReadValues(ctx context.Context, c *apply.Client, from From) (Values, error) {
+	v := Values{parts: from.places()}
+	var read map[string]any
+	for i := range v.parts {
+		p := &v.parts[i]
+		v.Secret = v.Secret || p.kind == "Secret"
+		if p.copied {
+			continue
+		}
+		obj, err := c.Get(ctx, p.ref())
+		if err == nil {
+			p.data, err = valuesIn(obj, p.place)
+		}
+		if err != nil {
+			return Values{}, p.unread(err)
+		}
+		read = target.MergeValues(read, p.data)
+	}
+	if read == nil {
 		return v, nil
 	}
-	sum, err := digest.OfJSON(v.Data)
-	v.Digest = sum
+	var err error
+	v.Digest, err = digest.OfJSON(read)
 	return v, err
+}
+
+// merged returns the values, later ones over earlier ones. What is copied is
+// read from the copies.
+func (v Values) merged(copies []render.Object) (map[string]any, error) {
+	var out map[string]any
+	for _, p := range v.parts {
+		if p.copied {
+			obj, ok := copyOf(copies, p.kind, p.namespace, p.name)
+			if !ok {
+				return nil, p.unread(apierrors.NewNotFound(schema.GroupResource{}, p.name))
+			}
+			var err error
+			if p.data, err = valuesIn(obj, p.place); err != nil {
+				return nil, err
+			}
+		}
+		out = target.MergeValues(out, p.data)
+	}
+	return out, nil
+}
+
+// copyOf finds an object among the copies that come with a bundle.
+func copyOf(copies []render.Object, kind, namespace, name string) (*unstructured.Unstructured, bool) {
+	for _, o := range copies {
+		if o.Kind != kind || o.Namespace != namespace || o.Name != name {
+			continue
+		}
+		obj := &unstructured.Unstructured{}
+		return obj, obj.UnmarshalJSON(o.JSON) == nil
+	}
+	return nil, false
 }
 
 // place is a key of an object that holds values.
 type place struct{ kind, namespace, name, key string }
 
+func (p place) ref() apply.Ref {
+	return apply.Ref{Version: "v1", Kind: p.kind, Namespace: p.namespace, Name: p.name}
+}
+
 func (p place) String() string {
 	return fmt.Sprintf("helm.valuesFrom: key %s of the %s %s/%s on this cluster", p.key, p.kind, p.namespace, p.name)
 }
 
-func (v *Values) add(ctx context.Context, c *apply.Client, p place) error {
-	obj, err := c.Get(ctx, apply.Ref{Version: "v1", Kind: p.kind, Namespace: p.namespace, Name: p.name})
+// unread says why values could not be read.
+func (p place) unread(err error) error {
 	switch {
 	case apierrors.IsNotFound(err):
 		return fault.Wait(missingRetry, ReasonValuesMissing, fmt.Errorf("%s: there is no such %s: create it", p, p.kind))
 	case apierrors.IsForbidden(err):
 		return fault.Wait(missingRetry, ReasonValuesMissing, fmt.Errorf("%s: it may not be read: %w", p, err))
-	case err != nil:
-		return fmt.Errorf("%s: %w", p, err)
+	case fault.KindOf(err) != fault.Transient:
+		return err
 	}
+	return fmt.Errorf("%s: %w", p, err)
+}
+
+// valuesIn reads the values that an object holds.
+func valuesIn(obj *unstructured.Unstructured, p place) (map[string]any, error) {
 	text, ok, err := textOf(obj, p)
 	if err != nil || !ok {
-		return fault.Wait(missingRetry, ReasonValuesMissing, fmt.Errorf("%s: there is no such key: add it, or correct helm.valuesFrom", p))
+		return nil, fault.Wait(missingRetry, ReasonValuesMissing, fmt.Errorf("%s: there is no such key: add it, or correct helm.valuesFrom", p))
 	}
 	var values map[string]any
 	if err := yaml.Unmarshal(text, &values); err != nil {
 		// The parser's message may quote the text, which may be secret.
-		return fault.Wait(missingRetry, ReasonValuesInvalid, fmt.Errorf("%s: it is no YAML map of values: correct it", p))
+		return nil, fault.Wait(missingRetry, ReasonValuesInvalid, fmt.Errorf("%s: it is no YAML map of values: correct it", p))
 	}
-	v.Data = target.MergeValues(v.Data, values)
-	return nil
+	return values, nil
 }
 
 func textOf(obj *unstructured.Unstructured, p place) ([]byte, bool, error) {

@@ -28,6 +28,8 @@ type Phase string
 const (
 	// Definitions applies what hooks may need: kinds and namespaces.
 	Definitions Phase = "definitions"
+	// Copies applies what was copied from the hub, which hooks may need.
+	Copies Phase = "copies"
 	// Before and After run hooks.
 	Before Phase = "before"
 	After  Phase = "after"
@@ -42,8 +44,8 @@ const (
 // phases are the phases of each event, in their order. Before an upgrade the
 // hooks still see the kinds of the old content.
 var phases = map[Event][]Phase{
-	Install: {Definitions, Before, Objects, After, Over},
-	Upgrade: {Before, Objects, After, Over},
+	Install: {Definitions, Copies, Before, Objects, After, Over},
+	Upgrade: {Copies, Before, Objects, After, Over},
 	Delete:  {Before, Objects, After, Over},
 }
 

@@ -25,6 +25,7 @@ import (
 	"github.com/flotilla-sh/flotilla/internal/effect"
 	"github.com/flotilla-sh/flotilla/internal/fault"
 	"github.com/flotilla-sh/flotilla/internal/hub/capabilities"
+	"github.com/flotilla-sh/flotilla/internal/hub/follow"
 	"github.com/flotilla-sh/flotilla/internal/hub/registries"
 	"github.com/flotilla-sh/flotilla/internal/hub/removal"
 	"github.com/flotilla-sh/flotilla/internal/hub/tenancy"
@@ -56,8 +57,9 @@ type Controller struct {
 	Events       events.EventRecorder
 	Clock        clock.PassiveClock
 
-	sources sources
-	wrote   writes
+	sources  sources
+	wrote    writes
+	follower follow.Follower
 }
 
 // Reconcile makes the deployments of one Bundle be what it wants.
@@ -65,6 +67,7 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	bundle := &fleet.Bundle{}
 	err := c.Client.Get(ctx, req.NamespacedName, bundle)
 	if apierrors.IsNotFound(err) {
+		c.follower.Follow(req.NamespacedName, nil)
 		bundle.Namespace, bundle.Name = req.Namespace, req.Name
 		return reconcile.Result(ctx, c.releaseDeleted(ctx, bundle))
 	}
@@ -72,6 +75,7 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, err
 	}
 	if !bundle.DeletionTimestamp.IsZero() {
+		c.follower.Follow(req.NamespacedName, nil)
 		return reconcile.Result(ctx, c.finalize(ctx, bundle))
 	}
 	if c.wrote.ahead(ctx, c.Client, req.NamespacedName, c.Clock.Now()) {

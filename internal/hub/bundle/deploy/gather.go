@@ -60,6 +60,10 @@ func (c *Controller) gather(ctx context.Context, bundle *fleet.Bundle) (*facts, 
 	if f.known, err = c.knownClusters(ctx); err != nil {
 		return nil, err
 	}
+	copies, err := c.copies(ctx, bundle, spec)
+	if err != nil {
+		return nil, err
+	}
 	clusters, err := c.candidates(ctx, bundle)
 	if err != nil {
 		return nil, err
@@ -72,6 +76,7 @@ func (c *Controller) gather(ctx context.Context, bundle *fleet.Bundle) (*facts, 
 		SourceDigest: src.digest,
 		Commit:       bundle.Labels[fleet.CommitLabel],
 		Clusters:     clusters,
+		Copies:       copies,
 		Remembered:   earlier,
 	}
 	return f, nil

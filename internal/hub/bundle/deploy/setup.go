@@ -30,6 +30,10 @@ func (c *Controller) Setup(ctx context.Context, mgr ctrl.Manager) error {
 	if err := mgr.GetFieldIndexer().IndexField(ctx, &fleet.BundleDeployment{}, BundleIndex, index); err != nil {
 		return err
 	}
+	changes, err := c.follow(ctx, mgr)
+	if err != nil {
+		return err
+	}
 	moved := builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}))
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("bundle-deploy").
@@ -43,5 +47,6 @@ func (c *Controller) Setup(ctx context.Context, mgr ctrl.Manager) error {
 		Watches(&fleet.Policy{}, gathered(c.bundlesNear)).
 		Watches(&fleet.GitRepoRestriction{}, gathered(c.bundlesNear)).
 		WatchesMetadata(&corev1.Secret{}, gathered(c.bundlesAt)).
+		WatchesRawSource(changes).
 		Complete(c)
 }

@@ -53,6 +53,9 @@ const (
 	// WaveAnnotation orders the objects of a bundle: those of one number are
 	// ready before those of the next are applied; without it, it is 0.
 	WaveAnnotation = "flotilla.sh/wave"
+	// CopiedAnnotation is the namespace/name of the object on the hub of which
+	// an object is a copy; such objects are applied before hooks and waves.
+	CopiedAnnotation = "flotilla.sh/copied-from"
 	// BundleAnnotation is the namespace/name of the bundle of an object.
 	BundleAnnotation = "flotilla.sh/bundle"
 	// HubAnnotation is the identity of the hub that an object's bundle is on;
