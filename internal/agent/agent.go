@@ -218,7 +218,7 @@ func (a *agent) assemble(client *apply.Client, found *discovery.DiscoveryClient)
 	a.report = report.New(report.Options{
 		Hub: a.hub, Kinds: client.Kinds, Version: found, Clock: o.Clock, Namespace: o.Namespace, Unknown: a.deploy.Unknown,
 	})
-	a.beat = heartbeat.Beat{Hub: a.hub, Identity: o.Identity, Interval: o.Heartbeat, Clock: o.Clock}
+	a.beat = heartbeat.Beat{Hub: a.hub, Identity: o.Identity, Interval: o.Heartbeat, Clock: o.Clock, Anew: a.report.Anew}
 }
 
 // unlimited takes the client's own rate limit off: the API server's fairness

@@ -42,13 +42,14 @@ func (j jittered[T]) When(item T) time.Duration {
 }
 
 // Result maps an error to what the work queue should do. Conflicts are looked
-// at again without a word: they are everyday life.
+// at again without a word: they are everyday life. They back off like all else:
+// while a cache is behind, each attempt meets the same one.
 func Result(ctx context.Context, err error) (ctrl.Result, error) {
 	switch {
 	case err == nil:
 		return ctrl.Result{}, nil
 	case apierrors.IsConflict(err):
-		return ctrl.Result{RequeueAfter: 20 * time.Millisecond}, nil
+		return ctrl.Result{Requeue: true}, nil //nolint:staticcheck // an error would be logged and counted as one
 	case errors.Is(err, context.Canceled):
 		return ctrl.Result{}, nil
 	}

@@ -24,17 +24,19 @@ func TestResult(t *testing.T) {
 		err   error
 		after time.Duration
 		back  bool // whether the work queue gets the error
+		again bool // whether it backs off without one
 	}{
 		"fine":      {},
 		"plain":     {err: plain, back: true},
 		"stalled":   {err: fault.Stall("BadInput", plain)},
 		"waiting":   {err: fault.Wait(time.Minute, "Soon", plain), after: time.Minute},
-		"conflict":  {err: fmt.Errorf("patch: %w", conflict), after: 20 * time.Millisecond},
+		"conflict":  {err: fmt.Errorf("patch: %w", conflict), again: true},
 		"shut down": {err: fmt.Errorf("list: %w", context.Canceled)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := reconcile.Result(t.Context(), tt.err)
-			if got.RequeueAfter != tt.after || (err != nil) != tt.back {
+			again := got.Requeue //nolint:staticcheck // see Result
+			if got.RequeueAfter != tt.after || again != tt.again || (err != nil) != tt.back {
 				t.Errorf("got %v %v, want after %s, error %v", got, err, tt.after, tt.back)
 			}
 		})

@@ -66,10 +66,15 @@ func (w *world) wrong() []string {
 	ready := map[string]int{}
 	for i, c := range w.model.clusters {
 		out = append(out, w.wrongObjects(i, c)...)
-		out = append(out, w.wrongKinds(i, c)...)
 		out = append(out, w.wrongDeployments(c, ready)...)
 	}
-	return append(out, w.wrongBundles(ready)...)
+	out = append(out, w.wrongBundles(ready)...)
+	for i, c := range w.model.clusters {
+		if len(out) == 0 {
+			out = w.wrongKinds(i, c)
+		}
+	}
+	return out
 }
 
 // wrongObjects compares the objects of a cluster.
@@ -235,7 +240,7 @@ func restless(r apireq.Request) bool {
 	if !r.Writes() {
 		return false
 	}
-	if r.Namespace == fleet.ContentNamespace {
+	if r.Namespace == fleet.ContentNamespace || r.Resource == "secrets" && strings.HasPrefix(r.Name, "c-") {
 		return r.Verb == apireq.Create
 	}
 	switch r.Resource {

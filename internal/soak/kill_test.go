@@ -113,9 +113,19 @@ var lives = map[string]life{
 		before: app("b1", traits{hooks: true}), then: remove,
 		order: []string{"made b1-drain", "succeeded b1-drain", "deleted b1-o1", "made b1-clean", "succeeded b1-clean"},
 	},
-	"rename with hooks":     {before: app("b1", traits{hooks: true}), then: rename},
-	"install of a chart":    {then: app("b1", traits{chart: true})},
-	"upgrade of a chart":    {before: app("b1", traits{chart: true, hooks: true}), then: upgrade("b1")},
+	"rename with hooks":  {before: app("b1", traits{hooks: true}), then: rename},
+	"install of a chart": {then: app("b1", traits{chart: true})},
+	"upgrade of a chart": {before: app("b1", traits{chart: true, hooks: true}), then: upgrade("b1")},
+	"the record goes and comes back": {
+		before: both(app("b1", traits{hooks: true}), app("b2", traits{chart: true})),
+		then: func(w *world) {
+			c := w.model.clusters[0]
+			w.depart(c)
+			if !w.comeBack(c, w.pace.converge) {
+				w.fail("the record of %s does not go", c.name)
+			}
+		},
+	},
 	"a chart is given over": {before: app("b1", traits{chart: true}), then: rename},
 }
 

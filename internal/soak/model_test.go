@@ -36,6 +36,8 @@ func namesOf(id string) names {
 // cluster is one spoke. Its ring decides which bundles it gets.
 type cluster struct {
 	name, ring string
+	// away is true while the hub has no record of it.
+	away bool
 }
 
 // bundle is one bundle.
@@ -89,7 +91,8 @@ func (m *model) spec(b *bundle) fleet.BundleSpec {
 	return spec
 }
 
-// on returns the bundles of a cluster, sorted by name.
+// on returns the bundles of a cluster, sorted by name. What a cluster has stays
+// while the hub has no record of it.
 func (m *model) on(c *cluster) []*bundle {
 	var out []*bundle
 	for _, name := range slices.Sorted(maps.Keys(m.bundles)) {

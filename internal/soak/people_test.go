@@ -2,6 +2,7 @@ package soak_test
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -10,6 +11,7 @@ import (
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clusternames "github.com/flotilla-sh/flotilla/internal/names"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
 
@@ -69,6 +71,71 @@ func (w *world) relabel(c *cluster, ring string) {
 		obj.Labels = map[string]string{"ring": ring}
 		return w.direct.hub.Update(context.Background(), obj)
 	}))
+}
+
+// depart deletes the record of a cluster on the hub. The cluster keeps what it
+// has.
+func (w *world) depart(c *cluster) {
+	c.away = true
+	w.must(client.IgnoreNotFound(w.direct.hub.Delete(context.Background(), &fleet.Cluster{ObjectMeta: w.meta(c.name)})))
+}
+
+// comeBack makes the record of a cluster again, once it is gone.
+func (w *world) comeBack(c *cluster, within time.Duration) bool {
+	for deadline := time.Now().Add(within); ; time.Sleep(w.pace.look) {
+		err := w.direct.hub.Create(context.Background(), w.record(c))
+		if err == nil {
+			c.away = false
+			return true
+		}
+		if !apierrors.IsAlreadyExists(err) {
+			w.must(err)
+		}
+		if time.Now().After(deadline) {
+			return false
+		}
+	}
+}
+
+// record is what the hub has of a cluster.
+func (w *world) record(c *cluster) *fleet.Cluster {
+	meta := w.meta(c.name)
+	meta.Labels = map[string]string{"ring": c.ring}
+	return &fleet.Cluster{ObjectMeta: meta}
+}
+
+// known tells whether the hub has a deployment of each bundle on each of its
+// clusters. What it does not know of a cluster that came back it cannot remove:
+// that stays there.
+func (w *world) known() bool {
+	if !w.departed {
+		return true
+	}
+	for _, c := range w.model.clusters {
+		list := &fleet.BundleDeploymentList{}
+		w.must(w.direct.hub.List(context.Background(), list, client.InNamespace(clusternames.ClusterNamespace(w.model.names.fleet, c.name))))
+		has := map[string]bool{}
+		for i := range list.Items {
+			has[list.Items[i].Labels[fleet.BundleLabel]] = list.Items[i].DeletionTimestamp.IsZero()
+		}
+		for _, b := range w.model.on(c) {
+			if c.away || !has[b.name] {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// removing tells whether the hub has deployments on a cluster that are to be
+// removed, or will be.
+func (w *world) removing(c *cluster) bool {
+	list := &fleet.BundleDeploymentList{}
+	w.must(w.direct.hub.List(context.Background(), list, client.InNamespace(clusternames.ClusterNamespace(w.model.names.fleet, c.name))))
+	on := w.model.on(c)
+	return slices.ContainsFunc(list.Items, func(bd fleet.BundleDeployment) bool {
+		return bd.Spec.Removal != nil || !slices.ContainsFunc(on, func(b *bundle) bool { return b.name == bd.Labels[fleet.BundleLabel] })
+	})
 }
 
 // object returns an object on a cluster, which may not be there.

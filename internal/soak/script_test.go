@@ -30,6 +30,8 @@ var steps = []step{
 	{3, "move", (*world).stepMove},
 	{2, "pause", (*world).stepPause},
 	{1, "withdraw", (*world).stepWithdraw},
+	{1, "depart", (*world).stepDepart},
+	{2, "come back", (*world).stepComeBack},
 	{3, "restart", (*world).stepRestart},
 	{3, "cut", (*world).stepCut},
 }
@@ -48,6 +50,11 @@ func (w *world) play() {
 	w.pause()
 	w.faults(false)
 	w.trace("the faults have ended")
+	for _, c := range w.model.clusters {
+		if c.away && !w.comeBack(c, w.pace.converge) {
+			w.fail("the record of %s does not go", c.name)
+		}
+	}
 	w.converge()
 	w.quiet()
 }
@@ -83,8 +90,8 @@ func (w *world) pause() {
 func (w *world) tidy() {
 	for _, name := range slices.Sorted(maps.Keys(w.model.bundles)) {
 		b := w.model.bundles[name]
-		changed := b.bad || b.paused || w.edited[name]
-		b.bad, b.paused = false, false
+		changed := b.bad || b.failing || b.paused || w.edited[name]
+		b.bad, b.failing, b.paused = false, false, false
 		if w.edited[name] {
 			w.renew(b)
 		}
@@ -98,7 +105,9 @@ func (w *world) tidy() {
 // String describes a bundle.
 func (b *bundle) String() string {
 	text := fmt.Sprintf("%s on %v with %v", b.name, b.rings, b.objects)
-	for word, on := range map[string]bool{" bad": b.bad, " paused": b.paused, " correcting": b.correct} {
+	for word, on := range map[string]bool{
+		" bad": b.bad, " failing": b.failing, " paused": b.paused, " correcting": b.correct, " hooks": b.hooks, " waves": b.waves, " chart": b.chart,
+	} {
 		if on {
 			text += word
 		}
@@ -134,6 +143,7 @@ func (w *world) renew(b *bundle) {
 
 func (w *world) stepCreate() string {
 	b := &bundle{name: w.fresh("b"), rings: w.anyRings(), objects: map[string]int{}, correct: w.rand.IntN(2) == 0}
+	b.traits = traits{hooks: w.rand.IntN(4) == 0, waves: w.rand.IntN(5) == 0, chart: w.rand.IntN(4) == 0}
 	for range 1 + w.rand.IntN(3) {
 		b.objects[w.fresh("o")] = w.model.next()
 	}
@@ -167,7 +177,8 @@ func (w *world) stepSpoil() string {
 	if b == nil {
 		return ""
 	}
-	b.bad = true
+	b.failing = b.hooks && w.rand.IntN(2) == 0
+	b.bad = !b.failing
 	w.renew(b)
 	w.write(b)
 	return b.String()
@@ -175,8 +186,8 @@ func (w *world) stepSpoil() string {
 
 func (w *world) stepHeal() string {
 	for _, name := range slices.Sorted(maps.Keys(w.model.bundles)) {
-		if b := w.model.bundles[name]; b.bad {
-			b.bad = false
+		if b := w.model.bundles[name]; b.bad || b.failing {
+			b.bad, b.failing = false, false
 			w.write(b)
 			return b.String()
 		}
@@ -188,7 +199,7 @@ func (w *world) stepHeal() string {
 // of an old one, which goes.
 func (w *world) stepRename() string {
 	old := w.any()
-	if old == nil {
+	if old == nil || !w.known() {
 		return ""
 	}
 	b := *old
@@ -207,7 +218,7 @@ func (w *world) stepRename() string {
 
 func (w *world) stepRemove() string {
 	b := w.any()
-	if b == nil {
+	if b == nil || !w.known() {
 		return ""
 	}
 	w.erase(b)
@@ -217,7 +228,7 @@ func (w *world) stepRemove() string {
 // stepAnew deletes a bundle and makes it again under its name.
 func (w *world) stepAnew() string {
 	b := w.any()
-	if b == nil {
+	if b == nil || !w.known() {
 		return ""
 	}
 	w.erase(b)
@@ -230,7 +241,7 @@ func (w *world) stepAnew() string {
 
 func (w *world) stepRetarget() string {
 	b := w.any()
-	if b == nil {
+	if b == nil || !w.known() {
 		return ""
 	}
 	b.rings = w.anyRings()
@@ -241,6 +252,9 @@ func (w *world) stepRetarget() string {
 func (w *world) stepRelabel() string {
 	c := w.model.clusters[w.rand.IntN(len(w.model.clusters))]
 	ring := rings[w.rand.IntN(2)]
+	if !w.known() {
+		return ""
+	}
 	w.relabel(c, ring)
 	return c.name + " is " + ring
 }
@@ -270,7 +284,7 @@ func (w *world) stepEdit() string {
 // stepMove moves an object from one bundle to another.
 func (w *world) stepMove() string {
 	from, to := w.any(), w.any()
-	if from == to || len(from.objects) < 2 {
+	if from == to || len(from.objects) < 2 || !w.known() {
 		return ""
 	}
 	all := slices.Sorted(maps.Keys(from.objects))
@@ -304,6 +318,26 @@ func (w *world) stepWithdraw() string {
 	}
 	w.withdraw(b)
 	return b.name
+}
+
+// stepDepart deletes the record of a cluster.
+func (w *world) stepDepart() string {
+	c := w.model.clusters[w.rand.IntN(len(w.model.clusters))]
+	if c.away || w.removing(c) {
+		return ""
+	}
+	w.departed = true
+	w.depart(c)
+	return c.name
+}
+
+func (w *world) stepComeBack() string {
+	for _, c := range w.model.clusters {
+		if c.away && w.comeBack(c, w.pace.step) {
+			return c.name
+		}
+	}
+	return ""
 }
 
 func (w *world) stepRestart() string {

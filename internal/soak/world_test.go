@@ -26,7 +26,6 @@ import (
 	"github.com/flotilla-sh/flotilla/internal/hub"
 	clusternames "github.com/flotilla-sh/flotilla/internal/names"
 	"github.com/flotilla-sh/flotilla/internal/render"
-	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
 
 // servers are the API servers of a world, real ones or in memory.
@@ -69,6 +68,8 @@ type world struct {
 		kinds  []*apply.Kinds
 	}
 
+	// departed is true once a cluster's record was deleted.
+	departed bool
 	// edited are bundles of which objects were changed by hand, and which put
 	// nothing right themselves; cut are the lines that are cut; made counts
 	// names.
@@ -190,9 +191,7 @@ func (w *world) start() {
 		w.must(w.direct.hub.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}))
 	}
 	for _, c := range w.model.clusters {
-		w.must(w.direct.hub.Create(ctx, &fleet.Cluster{ObjectMeta: metav1.ObjectMeta{
-			Namespace: w.model.names.fleet, Name: c.name, Labels: map[string]string{"ring": c.ring},
-		}}))
+		w.must(w.direct.hub.Create(ctx, w.record(c)))
 	}
 	ctx, w.halt = context.WithCancel(ctx)
 	for i := range w.agents {

@@ -17,9 +17,10 @@ import (
 // that is sooner than the next one.
 const retry = 5 * time.Second
 
-// Hub takes a merge patch of the agent's Lease.
+// Hub takes a merge patch of the agent's Lease, and tells whether the Lease is
+// another one than before, or an earlier state of it.
 type Hub interface {
-	PatchLease(ctx context.Context, patch []byte) error
+	PatchLease(ctx context.Context, patch []byte) (lost bool, err error)
 }
 
 // Beat renews the agent's Lease without reading it.
@@ -30,13 +31,22 @@ type Beat struct {
 	// Interval is the time between two beats.
 	Interval time.Duration
 	Clock    clock.Clock
+	// Anew is called where the hub has lost its Lease, and with it most likely
+	// what else it was told.
+	Anew func()
 }
 
 // Run beats at once and then at every interval, until ctx ends.
 func (b Beat) Run(ctx context.Context) {
 	for {
 		pause := wait.Jitter(b.Interval*19/20, 0.1)
-		if err := b.once(ctx); err != nil && ctx.Err() == nil {
+		lost, err := b.once(ctx)
+		switch {
+		case err == nil:
+			if lost && b.Anew != nil {
+				b.Anew()
+			}
+		case ctx.Err() == nil:
 			logr.FromContextOrDiscard(ctx).Info("the hub did not take the heartbeat", "error", err.Error())
 			pause = min(pause, wait.Jitter(retry, 0.5))
 		}
@@ -48,14 +58,14 @@ func (b Beat) Run(ctx context.Context) {
 	}
 }
 
-func (b Beat) once(ctx context.Context) error {
+func (b Beat) once(ctx context.Context) (lost bool, err error) {
 	patch, err := json.Marshal(map[string]any{"spec": map[string]any{
 		"renewTime":            metav1.NewMicroTime(b.Clock.Now()),
 		"holderIdentity":       b.Identity,
 		"leaseDurationSeconds": int32(b.Interval / time.Second),
 	}})
 	if err != nil {
-		return fmt.Errorf("encode the heartbeat: %w", err)
+		return false, fmt.Errorf("encode the heartbeat: %w", err)
 	}
 	return b.Hub.PatchLease(ctx, patch)
 }

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strconv"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -38,6 +39,8 @@ type Client struct {
 	mu sync.Mutex
 	// lease is what the agent's Lease says of its Cluster and its hub.
 	lease *metav1.PartialObjectMetadata
+	// beaten is the Lease as it was read first, or written last.
+	beaten metav1.ObjectMeta
 }
 
 // NewClient returns a client for the cluster namespace of the hub.
@@ -80,8 +83,12 @@ func (c *Client) Get(ctx context.Context, name string) (*fleet.BundleDeployment,
 // PatchStatus merges patch into the status of a deployment and returns the
 // resource version that this made.
 func (c *Client) PatchStatus(ctx context.Context, name string, patch []byte) (metav1.ObjectMeta, error) {
-	raw, err := c.rest.Patch(types.MergePatchType).Namespace(c.namespace).Resource("bundledeployments").Name(name).
-		SubResource("status").SetHeader("Accept", metadataOnly).Body(patch).Do(ctx).Raw()
+	return metaOf(c.rest.Patch(types.MergePatchType).Namespace(c.namespace).Resource("bundledeployments").Name(name).
+		SubResource("status").SetHeader("Accept", metadataOnly).Body(patch).Do(ctx).Raw())
+}
+
+// metaOf reads the metadata in an answer.
+func metaOf(raw []byte, err error) (metav1.ObjectMeta, error) {
 	if err != nil {
 		return metav1.ObjectMeta{}, err
 	}
@@ -92,9 +99,34 @@ func (c *Client) PatchStatus(ctx context.Context, name string, patch []byte) (me
 	return meta.ObjectMeta, nil
 }
 
-// PatchLease merges patch into the agent's Lease.
-func (c *Client) PatchLease(ctx context.Context, patch []byte) error {
-	return c.merge(ctx, "/apis/coordination.k8s.io/v1/namespaces/"+c.namespace+"/leases/"+fleet.AgentName, patch)
+// PatchLease merges patch into the agent's Lease, and tells whether the hub has
+// lost the one that was known: this is another one, or an earlier state of it,
+// as after a restored backup.
+func (c *Client) PatchLease(ctx context.Context, patch []byte) (bool, error) {
+	now, err := metaOf(c.rest.Patch(types.MergePatchType).AbsPath("/apis/coordination.k8s.io/v1/namespaces", c.namespace, "leases", fleet.AgentName).
+		SetHeader("Accept", metadataOnly).Body(patch).Do(ctx).Raw())
+	if err != nil {
+		return false, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	before := c.beaten
+	c.beaten = now
+	if !lost(before, now) {
+		return false, nil
+	}
+	c.lease = nil
+	return true, nil
+}
+
+// lost tells whether the state of a Lease does not follow from another one.
+func lost(before, now metav1.ObjectMeta) bool {
+	if before.UID == "" {
+		return false
+	}
+	was, errWas := strconv.ParseUint(before.ResourceVersion, 10, 64)
+	is, errIs := strconv.ParseUint(now.ResourceVersion, 10, 64)
+	return now.UID != before.UID || errWas == nil && errIs == nil && is < was
 }
 
 // PatchCapabilities merges patch into the ConfigMap of what the cluster serves.
@@ -151,6 +183,9 @@ func (c *Client) readLease(ctx context.Context) (*metav1.PartialObjectMetadata, 
 	}
 	if marked(lease, fleet.ClusterLabel) != "" {
 		c.lease = lease
+	}
+	if c.beaten.UID == "" {
+		c.beaten = lease.ObjectMeta
 	}
 	return lease, nil
 }

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -70,6 +71,8 @@ type Reporter struct {
 	sent    facts
 	partial int // how often in a row some kinds could not be read
 	seen    time.Time
+	// lost is true where the hub may have lost what it was told.
+	lost atomic.Bool
 }
 
 // facts are what is reported.
@@ -81,7 +84,7 @@ type facts struct {
 
 // New returns a reporter that has reported nothing yet.
 func New(o Options) *Reporter {
-	return &Reporter{Options: o, wake: make(chan struct{}, 1)}
+	return &Reporter{Options: o, wake: make(chan struct{}, 1), sent: facts{unknown: -1}}
 }
 
 // Wake asks for a report soon, as the kinds of the cluster may have changed.
@@ -90,6 +93,12 @@ func (r *Reporter) Wake() {
 	case r.wake <- struct{}{}:
 	default:
 	}
+}
+
+// Anew asks for a report of everything: the hub may have lost what it was told.
+func (r *Reporter) Anew() {
+	r.lost.Store(true)
+	r.Wake()
 }
 
 // Run reports at once, when woken and now and then, until ctx ends.
@@ -129,6 +138,17 @@ func (r *Reporter) once(ctx context.Context) error {
 	now, err := r.look(ctx)
 	if err != nil {
 		return err
+	}
+	if r.lost.Swap(false) {
+		r.sent, r.seen = facts{unknown: -1}, time.Time{}
+	}
+	// Asked first: a Lease that is lost after that makes all be told again.
+	if r.cluster.Name == "" {
+		cluster, err := r.Hub.Cluster(ctx)
+		if err != nil {
+			return fmt.Errorf("find the Cluster of this agent: %w", err)
+		}
+		r.cluster = cluster
 	}
 	if now.version != r.sent.version || now.apis != r.sent.apis {
 		if err := r.capabilities(ctx, now); err != nil {
@@ -172,13 +192,6 @@ func (r *Reporter) capabilities(ctx context.Context, f facts) error {
 
 // present tells the hub's Cluster that the agent is there.
 func (r *Reporter) present(ctx context.Context, f facts) error {
-	if r.cluster.Name == "" {
-		cluster, err := r.Hub.Cluster(ctx)
-		if err != nil {
-			return fmt.Errorf("find the Cluster of this agent: %w", err)
-		}
-		r.cluster = cluster
-	}
 	status := map[string]any{
 		"agent": map[string]any{
 			"lastSeen":          metav1.NewTime(r.Clock.Now()),

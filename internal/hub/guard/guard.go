@@ -50,6 +50,8 @@ type Guard struct {
 	since time.Time
 	// held is set once this hub had the Lease; a gap does not unset it.
 	held bool
+	// last is the Lease as this hub wrote it last; nil where that is not known.
+	last *coordinationv1.Lease
 }
 
 // Since returns since when the API server has been in reach without a gap.
@@ -161,12 +163,14 @@ func (g *Guard) renew(ctx context.Context) error {
 	return err
 }
 
+// write writes the Lease: as it was written last, or, where somebody else has
+// written since, as it is now.
 func (g *Guard) write(ctx context.Context, identity string) error {
-	now := metav1.NewMicroTime(g.Clock.Now())
-	spec := coordinationv1.LeaseSpec{
-		HolderIdentity:       &identity,
-		RenewTime:            &now,
-		LeaseDurationSeconds: ptr.To(int32(expiresAfter / time.Second)),
+	if g.last != nil {
+		err := g.update(ctx, g.last, identity)
+		if !apierrors.IsConflict(err) {
+			return err
+		}
 	}
 	lease, err := g.get(ctx)
 	if err != nil {
@@ -174,14 +178,30 @@ func (g *Guard) write(ctx context.Context, identity string) error {
 	}
 	if lease == nil {
 		return g.Client.Create(ctx, &coordinationv1.Lease{
-			ObjectMeta: metav1.ObjectMeta{Namespace: g.Namespace, Name: LeaseName}, Spec: spec,
+			ObjectMeta: metav1.ObjectMeta{Namespace: g.Namespace, Name: LeaseName}, Spec: g.spec(identity),
 		})
 	}
 	if g.acquired() && holder(lease) != g.Identity && holder(lease) != "" {
 		return fmt.Errorf("%w (%q)", ErrLost, holder(lease))
 	}
-	lease.Spec = spec
-	return g.Client.Update(ctx, lease)
+	return g.update(ctx, lease, identity)
+}
+
+func (g *Guard) update(ctx context.Context, lease *coordinationv1.Lease, identity string) error {
+	g.last = nil
+	lease.Spec = g.spec(identity)
+	err := g.Client.Update(ctx, lease)
+	if err == nil {
+		g.last = lease
+	}
+	return err
+}
+
+func (g *Guard) spec(identity string) coordinationv1.LeaseSpec {
+	now := metav1.NewMicroTime(g.Clock.Now())
+	return coordinationv1.LeaseSpec{
+		HolderIdentity: &identity, RenewTime: &now, LeaseDurationSeconds: ptr.To(int32(expiresAfter / time.Second)),
+	}
 }
 
 func (g *Guard) acquired() bool {
