@@ -80,7 +80,7 @@ func TestCompletionOffersFormats(t *testing.T) {
 
 // TestEveryCommandIsExplained looks at all commands, hidden ones included.
 func TestEveryCommandIsExplained(t *testing.T) {
-	for _, path := range []string{"", "version", "schema", "lab", "lab up", "lab status", "lab stop", "lab start", "lab down", "lab git-server"} {
+	for _, path := range []string{"", "version", "schema", "lint", "lab", "lab up", "lab status", "lab stop", "lab start", "lab down", "lab git-server"} {
 		_, out, _ := flotilla(t, append(strings.Fields(path), "--help")...)
 		if !strings.Contains(out, "Examples:\n  flotilla") {
 			t.Errorf("flotilla %s --help has no example:\n%s", path, out)

@@ -90,7 +90,9 @@ func (f *renderFlags) run(cmd *cobra.Command, name string) error {
 	if err != nil {
 		return err
 	}
-	drafts, scanErr := bundle.Scan(dirs.tree, f.scanInput(dirs, name))
+	in := dirs.scanInput(f.repo, name)
+	in.Strict = f.strict
+	drafts, scanErr := bundle.Scan(dirs.tree, in)
 	chartsErr := f.charts.bring(cmd.Context(), dirs.tree, drafts)
 	self, err := os.Executable()
 	if err != nil {
@@ -113,12 +115,14 @@ func (f *renderFlags) run(cmd *cobra.Command, name string) error {
 	return append(errs, f.format.write(cmd.OutOrStdout(), rendered)).orNil()
 }
 
-func (f *renderFlags) scanInput(dirs *directories, name string) bundle.Input {
+// scanInput looks for the bundles of a directory, as a GitRepo called repo
+// would that targets every cluster.
+func (d *directories) scanInput(repo, name string) bundle.Input {
 	in := bundle.Input{
-		RepoName: f.repo, Paths: dirs.paths, Strict: f.strict,
+		RepoName: repo, Paths: d.paths,
 		Targets: []fleet.GitTarget{{Name: "this", ClusterSelector: &metav1.LabelSelector{}}},
 	}
-	if f.repo == "" && (len(dirs.paths) == 0 || dirs.paths[0] == ".") {
+	if repo == "" && (len(d.paths) == 0 || d.paths[0] == ".") {
 		in.RepoName = baseName(name)
 	}
 	return in

@@ -55,12 +55,19 @@ func Run(ctx context.Context, env Env) int {
 	if err == nil {
 		return ExitOK
 	}
+	exit := (*exitError)(nil)
+	if errors.As(err, &exit) && exit.err == nil {
+		return exit.code // all is said
+	}
 	for _, e := range eachOf(err) {
 		fmt.Fprintln(env.Err, "error:", e)
 	}
 	if usage := (*usageError)(nil); errors.As(err, &usage) {
 		fmt.Fprintf(env.Err, "See '%s --help'.\n", cmd.CommandPath())
 		return ExitUsage
+	}
+	if exit != nil {
+		return exit.code
 	}
 	return ExitFailed
 }
@@ -72,7 +79,7 @@ func newRoot(g *globals) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "flotilla",
 		Short:         "Bring commits to fleets of Kubernetes clusters",
-		Example:       "  flotilla lab up --spokes 3\n  flotilla status --watch\n  flotilla render examples/helm -l env=prod",
+		Example:       "  flotilla lab up --spokes 3\n  flotilla status --watch\n  flotilla render examples/helm -l env=prod\n  flotilla lint examples",
 		Args:          noArgs,
 		RunE:          showHelp,
 		SilenceErrors: true,
@@ -85,6 +92,7 @@ func newRoot(g *globals) *cobra.Command {
 		newStatus(g),
 		newRender(),
 		newApply(g),
+		newLint(),
 		newSchema(),
 		newDemo(g),
 		newLab(g),
@@ -102,6 +110,24 @@ func (e *usageError) Unwrap() error { return e.error }
 func usagef(format string, args ...any) error {
 	return &usageError{fmt.Errorf(format, args...)}
 }
+
+// exitError ends the program with a code of its own; without an error inside
+// there is nothing more to tell.
+type exitError struct {
+	code int
+	err  error
+}
+
+// Error returns what is to be told.
+func (e *exitError) Error() string {
+	if e.err == nil {
+		return ""
+	}
+	return e.err.Error()
+}
+
+// Unwrap returns the cause.
+func (e *exitError) Unwrap() error { return e.err }
 
 // noArgs is for commands without arguments; for one that has commands below
 // it, an argument is a command that does not exist.

@@ -35,6 +35,8 @@ var line = []string{
 	"internal/apply",
 	"internal/observe",
 	"internal/pipeline",
+	"internal/downstream",
+	"internal/lint",
 	"internal/reconcile",
 	"internal/hub",
 	"internal/agent",

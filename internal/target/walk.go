@@ -47,13 +47,10 @@ func branches(n *parse.BranchNode) []parse.Node {
 	return out
 }
 
-// reference is a key that a template reads of what is known of the cluster.
-type reference struct{ root, key string }
-
 // references returns the keys that a template names outright, as in
 // .ClusterLabels.env and index .ClusterLabels "env".
-func references(tree *parse.Tree) []reference {
-	var out []reference
+func references(tree *parse.Tree) []Reference {
+	var out []Reference
 	walk(tree.Root, func(n parse.Node) {
 		switch n := n.(type) {
 		case *parse.FieldNode:
@@ -69,14 +66,14 @@ func references(tree *parse.Tree) []reference {
 	return out
 }
 
-func appendReference(out []reference, ident []string) []reference {
+func appendReference(out []Reference, ident []string) []Reference {
 	if len(ident) < 2 {
 		return out
 	}
-	return append(out, reference{ident[0], ident[1]})
+	return append(out, Reference{ident[0], ident[1]})
 }
 
-func appendIndexed(out []reference, args []parse.Node) []reference {
+func appendIndexed(out []Reference, args []parse.Node) []Reference {
 	const name, of, key = 0, 1, 2
 	if len(args) <= key {
 		return out

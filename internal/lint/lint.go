@@ -1,0 +1,222 @@
+// Package lint finds all that is wrong with the bundles of a directory tree,
+// without any cluster. It takes them through the same stages as the hub, for
+// example clusters that are made after the targets of the bundles.
+package lint
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+
+	"github.com/flotilla-sh/flotilla/internal/bundle"
+	"github.com/flotilla-sh/flotilla/internal/charts"
+	"github.com/flotilla-sh/flotilla/internal/content"
+	"github.com/flotilla-sh/flotilla/internal/effect"
+	"github.com/flotilla-sh/flotilla/internal/fault"
+	"github.com/flotilla-sh/flotilla/internal/pipeline"
+	"github.com/flotilla-sh/flotilla/internal/render"
+	"github.com/flotilla-sh/flotilla/internal/source"
+	"github.com/flotilla-sh/flotilla/internal/target"
+	"github.com/flotilla-sh/flotilla/pkg/fleetyaml"
+)
+
+// room is how many bytes of results are remembered, so that clusters that a
+// bundle treats alike cost one render.
+const room = 64 << 20
+
+// Input is what to look at.
+type Input struct {
+	// Tree is the repository, and Scan what to look for in it.
+	Tree source.Tree
+	Scan bundle.Input
+	// Clusters are looked at beside the examples.
+	Clusters []target.Cluster
+	// Labels are those of every example.
+	Labels map[string]string
+	// Offers is what all clusters offer to renders.
+	Offers render.Capabilities
+	// Renderer renders.
+	Renderer render.Renderer
+	// Bring fetches the charts that drafts need, and writes what cannot be had
+	// into their errors; nil leaves such bundles out.
+	Bring func(context.Context, source.Tree, []bundle.Draft) error
+	// Progress, where set, is called after each bundle.
+	Progress func(done, all int)
+}
+
+// Run looks at every bundle. Its error is why it could not go on; what is wrong
+// with the bundles is in the report.
+func Run(ctx context.Context, in Input) (*Report, error) {
+	drafts, scanErr := bundle.Scan(in.Tree, in.Scan)
+	if in.Bring != nil {
+		if err := in.Bring(ctx, in.Tree, drafts); err != nil {
+			return nil, err
+		}
+	}
+	l := &linter{
+		Input: &in, clusters: clustersOf(drafts, in.Clusters, in.Labels), found: newFindings(), owners: map[owned]owner{},
+		stages: &pipeline.Stages{Renderer: render.NewMemo(in.Renderer, room), Key: content.Key("not kept by anybody")},
+		kinds:  newKinds(),
+	}
+	for _, note := range fault.Notes(scanErr) {
+		l.found.add(Problem{File: note.File, Line: note.Line, Severity: Error, Message: note.Message})
+	}
+	for i := range drafts {
+		if err := l.bundle(ctx, &drafts[i]); err != nil {
+			return nil, err
+		}
+		if in.Progress != nil {
+			in.Progress(i+1, len(drafts))
+		}
+	}
+	return l.found.report(len(drafts)), nil
+}
+
+// linter is one run.
+type linter struct {
+	*Input
+	stages   *pipeline.Stages
+	clusters []target.Cluster
+	found    *findings
+	owners   map[owned]owner
+	kinds    *kinds
+}
+
+// bundle takes one bundle through the stages.
+func (l *linter) bundle(ctx context.Context, draft *bundle.Draft) error {
+	about := &subject{draft: draft, config: l.config(draft.Path)}
+	for _, warning := range draft.Warnings {
+		l.found.add(about.problem(Warning, warning))
+	}
+	if draft.Err != nil {
+		for _, note := range fault.Notes(draft.Err) {
+			l.found.add(about.problem(Error, note))
+		}
+		return nil
+	}
+	if fields := effect.OfBundle(&draft.Spec); len(fields) > 0 {
+		l.found.add(about.problem(Warning, fault.Note{Message: effect.Condition(fields).Message}))
+	}
+	if l.Bring == nil && charts.Needed(draft) {
+		l.found.add(about.problem(Warning, fault.Note{Message: "it needs charts from elsewhere, which the hub fetches: what they render to is not looked at here"}))
+		return nil
+	}
+	outcomes, err := l.outcomes(ctx, about)
+	if err != nil {
+		return err
+	}
+	for i := range outcomes {
+		l.outcome(about, &outcomes[i], len(outcomes))
+	}
+	return nil
+}
+
+// config returns the file that a problem of a bundle as a whole is with.
+func (l *linter) config(dir string) string {
+	for _, name := range fleetyaml.FileNames() {
+		if _, err := fs.Stat(l.Tree.FS, path.Join(dir, name)); err == nil {
+			return path.Join(dir, name)
+		}
+	}
+	return dir
+}
+
+// outcomes renders for all clusters. What a template reads of a cluster that an
+// example lacks is made up.
+func (l *linter) outcomes(ctx context.Context, about *subject) ([]pipeline.Outcome, error) {
+	draft := about.draft
+	clusters := copies(l.clusters)
+	const attempts = 8
+	for attempt := 1; ; attempt++ {
+		in := pipeline.Input{
+			Bundle: target.Bundle{Namespace: namespace, Name: draft.Name, Labels: draft.Labels, Spec: draft.Spec},
+			Files:  draft.Files, SourceDigest: draft.SourceDigest, Commit: l.Tree.Commit,
+		}
+		for i := range clusters {
+			in.Clusters = append(in.Clusters, pipeline.Cluster{Cluster: clusters[i], Capabilities: l.Offers})
+		}
+		outcomes, err := l.stages.Run(ctx, in)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if err != nil {
+			for _, note := range fault.Notes(err) {
+				l.found.add(about.problem(Error, note))
+			}
+			return nil, nil
+		}
+		if attempt == attempts || !makeUp(clusters, outcomes) {
+			return outcomes, nil
+		}
+	}
+}
+
+// outcome looks at what one cluster would get.
+func (l *linter) outcome(about *subject, out *pipeline.Outcome, all int) {
+	cluster := out.Desired.Cluster
+	report := func(severity Severity, notes ...fault.Note) {
+		for _, note := range notes {
+			p := about.rendered(severity, note)
+			p.clusters, p.of = []string{cluster}, all
+			l.found.add(p)
+		}
+	}
+	if key := l.lacks(out); key != "" {
+		if len(l.Clusters) == 0 {
+			report(Warning, fault.Note{Message: fmt.Sprintf("the values read %q of spec.templateValues of a Cluster: give clusters that have it with --clusters, and they are looked at with them", key)})
+		}
+		return
+	}
+	if out.Err != nil {
+		report(Error, fault.Notes(out.Err)...)
+	}
+	if out.Result == nil {
+		return
+	}
+	report(Warning, out.Result.Warnings...)
+	for i := range out.Result.Objects {
+		object := &out.Result.Objects[i]
+		report(Error, l.kinds.check(object, draftFile(about.draft))...)
+		if note, ok := l.claim(about, cluster, object); !ok {
+			report(Error, note)
+		}
+	}
+}
+
+// lacks returns the template value that an example lacks, and that cannot be
+// made up; a cluster that was given has all that it has.
+func (l *linter) lacks(out *pipeline.Outcome) string {
+	given := slices.ContainsFunc(l.Clusters, func(c target.Cluster) bool {
+		return c.Name == out.Desired.Cluster && c.Namespace == out.Desired.ClusterNamespace
+	})
+	for _, missing := range target.Missing(out.Err) {
+		if missing.Root == clusterValues && !given {
+			return missing.Key
+		}
+	}
+	return ""
+}
+
+// owned is an object on a cluster.
+type owned struct{ cluster, group, kind, namespace, name string }
+
+// owner is who has it.
+type owner struct{ bundle, source string }
+
+// claim takes an object for a bundle. Two bundles cannot have one.
+func (l *linter) claim(about *subject, cluster string, object *render.Object) (fault.Note, bool) {
+	if isHook(object) {
+		return fault.Note{}, true
+	}
+	key := owned{cluster, groupOf(object.APIVersion), object.Kind, object.Namespace, object.Name}
+	first, taken := l.owners[key]
+	if !taken || first.bundle == about.draft.Name {
+		l.owners[key] = owner{about.draft.Name, path.Join(about.draft.Path, object.Source)}
+		return fault.Note{}, true
+	}
+	file, line := object.Place()
+	return fault.Note{File: file, Line: line, Message: fmt.Sprintf(
+		"%s %s is also in the bundle %s (%s), and a cluster takes an object from one bundle alone: remove it from one of them", object.Kind, object.Name, first.bundle, first.source)}, false
+}
