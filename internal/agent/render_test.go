@@ -13,14 +13,19 @@ import (
 	"github.com/flotilla-sh/flotilla/internal/digest"
 	"github.com/flotilla-sh/flotilla/internal/render"
 	"github.com/flotilla-sh/flotilla/internal/render/rendertest"
+	"github.com/flotilla-sh/flotilla/internal/templating"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
 
 // deploySource writes what the hub writes for a bundle that the cluster renders.
 func (w *world) deploySource(bundle, files string, options fleet.BundleDeploymentOptions, copies ...render.Object) {
 	w.t.Helper()
-	key := content.Key("test")
-	req := render.Request{Files: rendertest.Files(files), Bundle: bundle, Options: options, Copies: copies}
+	w.deployRequest(render.Request{Files: rendertest.Files(files), Bundle: bundle, Options: options, Copies: copies})
+}
+
+func (w *world) deployRequest(req render.Request) {
+	w.t.Helper()
+	key, options := content.Key("test"), req.Options
 	shared, err := content.EncodeSharedFiles(key, req.Files)
 	if err != nil {
 		w.t.Fatal(err)
@@ -36,7 +41,7 @@ func (w *world) deploySource(bundle, files string, options fleet.BundleDeploymen
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.deploy(bundle, nil, func(bd *fleet.BundleDeployment) {
+	w.deploy(req.Bundle, nil, func(bd *fleet.BundleDeployment) {
 		bd.Spec.Options = fleet.BundleDeploymentOptions{DefaultNamespace: options.DefaultNamespace, DownstreamResources: options.DownstreamResources}
 		if options.Helm != nil {
 			bd.Spec.Options.Helm = &fleet.HelmOptions{ValuesFrom: options.Helm.ValuesFrom}
@@ -155,5 +160,22 @@ func TestLookupThatIsRefusedSaysWhere(t *testing.T) {
 	bd := w.until("web", in(fleet.ErrApplied))
 	if m := deployedMessage(bd); !strings.Contains(m, "templates/cm.yaml:2") || !strings.Contains(m, "this cluster has no kind Unicorn") {
 		t.Errorf("message: %s", m)
+	}
+}
+
+func TestPlainYAMLIsFilledInOnTheClusterToo(t *testing.T) {
+	w := newWorld(t)
+	shop := w.ns("shop")
+	w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: shop}})
+	files := "-- cm.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: cm}\ndata: {env: \"${ .ClusterLabels.env }\"}\n"
+	w.deployRequest(render.Request{
+		Files: rendertest.Files(files), Bundle: "web",
+		Options: fleet.BundleDeploymentOptions{DefaultNamespace: shop, TemplateManifests: true},
+		Cluster: &templating.Cluster{Labels: map[string]string{"env": "prod"}},
+	})
+	w.start()
+	w.until("web", ready)
+	if got := w.data(shop, "cm", "env"); got != "prod" {
+		t.Errorf("got %q", got)
 	}
 }

@@ -188,12 +188,13 @@ func (r *rendering) one(ctx context.Context, draft *bundle.Draft) renderedBundle
 	case assigned[0].Err != nil:
 		out.err = fmt.Errorf("%w (labels are given with -l key=value)", assigned[0].Err)
 	default:
-		r.fill(ctx, &out, draft, assigned[0].Options)
+		r.fill(ctx, &out, draft, &assigned[0])
 	}
 	return out
 }
 
-func (r *rendering) fill(ctx context.Context, out *renderedBundle, draft *bundle.Draft, options *fleet.BundleDeploymentOptions) {
+func (r *rendering) fill(ctx context.Context, out *renderedBundle, draft *bundle.Draft, assigned *target.Assignment) {
+	options := assigned.Options
 	if why := effect.Holds(options); why != "" {
 		out.notes = append(out.notes, why)
 	}
@@ -202,7 +203,7 @@ func (r *rendering) fill(ctx context.Context, out *renderedBundle, draft *bundle
 	}
 	result, err := r.renderer.Render(ctx, render.Request{
 		Files: draft.Files, SourceDigest: draft.SourceDigest, Bundle: draft.Name, Commit: r.commit,
-		Options: *options, Capabilities: r.offers,
+		Options: *options, Capabilities: r.offers, Cluster: assigned.Cluster.Templating(),
 	})
 	if err != nil {
 		out.err = err

@@ -77,7 +77,7 @@ func TestEveryFieldOfACluster(t *testing.T) {
 
 func TestEveryOptionOfABundle(t *testing.T) {
 	// Those that are held are not said to have no effect.
-	held := "serviceAccount allowedTargetNamespaceSelector render "
+	held := "serviceAccount allowedTargetNamespaceSelector render templateManifests "
 	acts := strings.Fields(held + "defaultNamespace namespace kustomize helm createNamespace forceSyncGeneration yaml diff " +
 		"keepResources ignore correctDrift deleteCRDResources deleteNamespace namespaceLabels namespaceAnnotations downstreamResources")
 	eachField(func(name string, o *fleet.BundleDeploymentOptions) {

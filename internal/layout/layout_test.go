@@ -25,6 +25,7 @@ var line = []string{
 	"internal/hook",
 	"internal/source",
 	"internal/bundle",
+	"internal/templating",
 	"internal/render",
 	"internal/charts",
 	"internal/content",
@@ -34,8 +35,8 @@ var line = []string{
 	"internal/status",
 	"internal/apply",
 	"internal/observe",
-	"internal/pipeline",
 	"internal/downstream",
+	"internal/pipeline",
 	"internal/lint",
 	"internal/reconcile",
 	"internal/hub",
@@ -58,7 +59,7 @@ var line = []string{
 // pure packages decide; they reach for nothing outside.
 var pure = []string{
 	"pkg/apis", "pkg/fleetyaml", "internal/digest", "internal/names", "internal/fault", "internal/hook", "internal/bundle",
-	"internal/effect", "internal/target", "internal/deployment", "internal/status",
+	"internal/templating", "internal/effect", "internal/target", "internal/deployment", "internal/status",
 }
 
 // outside is what a pure package must not import.

@@ -12,6 +12,7 @@ import (
 	"github.com/flotilla-sh/flotilla/internal/bundle"
 	"github.com/flotilla-sh/flotilla/internal/pipeline"
 	"github.com/flotilla-sh/flotilla/internal/target"
+	"github.com/flotilla-sh/flotilla/internal/templating"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
 
@@ -110,7 +111,7 @@ func makeUp(clusters []target.Cluster, outcomes []pipeline.Outcome) bool {
 		if at < 0 {
 			continue
 		}
-		for _, missing := range target.Missing(outcomes[i].Err) {
+		for _, missing := range templating.Missing(outcomes[i].Err) {
 			switch missing.Root {
 			case clusterLabels:
 				clusters[at].Labels = merged(clusters[at].Labels, map[string]string{missing.Key: made})

@@ -19,6 +19,7 @@ import (
 	"github.com/flotilla-sh/flotilla/internal/render"
 	"github.com/flotilla-sh/flotilla/internal/source"
 	"github.com/flotilla-sh/flotilla/internal/target"
+	"github.com/flotilla-sh/flotilla/internal/templating"
 	"github.com/flotilla-sh/flotilla/pkg/fleetyaml"
 )
 
@@ -191,7 +192,7 @@ func (l *linter) lacks(out *pipeline.Outcome) string {
 	given := slices.ContainsFunc(l.Clusters, func(c target.Cluster) bool {
 		return c.Name == out.Desired.Cluster && c.Namespace == out.Desired.ClusterNamespace
 	})
-	for _, missing := range target.Missing(out.Err) {
+	for _, missing := range templating.Missing(out.Err) {
 		if missing.Root == clusterValues && !given {
 			return missing.Key
 		}

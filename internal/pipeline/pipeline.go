@@ -162,7 +162,7 @@ func (r *run) one(ctx context.Context, a *target.Assignment, offers render.Capab
 	out.Err = a.Err
 	if out.Err == nil {
 		out.Desired.Options = *a.Options
-		if err := r.fill(ctx, &out, offers); err != nil {
+		if err := r.fill(ctx, &out, a.Cluster, offers); err != nil {
 			out.Err = fmt.Errorf("cluster %s: %w", a.Cluster.ID(), err)
 		}
 	}
@@ -171,7 +171,7 @@ func (r *run) one(ctx context.Context, a *target.Assignment, offers render.Capab
 }
 
 // fill renders for one cluster, or finds that nothing changed.
-func (r *run) fill(ctx context.Context, out *Outcome, offers render.Capabilities) error {
+func (r *run) fill(ctx context.Context, out *Outcome, cluster *target.Cluster, offers render.Capabilities) error {
 	desired := &out.Desired
 	if why := effect.Holds(&desired.Options); why != "" {
 		return fault.Stall(ReasonHeld, errors.New(why))
@@ -187,6 +187,9 @@ func (r *run) fill(ctx context.Context, out *Outcome, offers render.Capabilities
 	req := r.request(&desired.Options, offers)
 	if req.Copies, err = downstream.All(&desired.Options, r.in.Copies); err != nil {
 		return err
+	}
+	if desired.Options.TemplateManifests {
+		req.Cluster = cluster.Templating()
 	}
 	if ok, err := r.remembered(&req, desired, at); ok || err != nil {
 		return err

@@ -97,6 +97,9 @@ func (r *run) request(o *fleet.BundleDeploymentOptions, offers render.Capabiliti
 // inputOf names what the content of a deployment is made from, given the
 // questions that a render on the hub asked.
 func inputOf(req *render.Request, asked []string, at place) (string, error) {
+	if at.agent && req.Options.TemplateManifests {
+		asked = render.TemplateQuestions()
+	}
 	input, err := render.InputDigest(req, asked)
 	if err != nil || !at.agent {
 		return input, err

@@ -5,7 +5,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/flotilla-sh/flotilla/internal/content"
 	"github.com/flotilla-sh/flotilla/internal/pipeline"
+	"github.com/flotilla-sh/flotilla/internal/render"
+	"github.com/flotilla-sh/flotilla/internal/render/rendertest"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
 
@@ -110,5 +113,44 @@ func TestManyRendersMoveToAgentsAndBackWithSlack(t *testing.T) {
 		if outcomes[0].Desired.Content.Source != tt.source {
 			t.Errorf("%d clusters: agents render: %v", tt.clusters, !tt.source)
 		}
+	}
+}
+
+func TestPlainYAMLIsFilledInForEachCluster(t *testing.T) {
+	s := &pipeline.Stages{Renderer: render.NewMemo(render.New(), 1<<20), Key: content.Key("0123456789abcdef")}
+	in := input(cluster("a", "v1.36.0", "x"), cluster("b", "v1.36.0", "x"), cluster("c", "v1.36.0", "y"), cluster("d", "v1.36.0", "z"))
+	delete(in.Clusters[3].Labels, "text")
+	in.Bundle.Spec.Helm = nil
+	in.Bundle.Spec.TemplateManifests = true
+	in.Files = rendertest.Files("-- a.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  text: ${ .ClusterLabels.text }\n")
+	in.SourceDigest = render.FilesDigest(in.Files)
+	for _, mode := range []fleet.RenderMode{fleet.RenderAuto, fleet.RenderAgent} {
+		in.Bundle.Spec.Render = mode
+		in.Remembered = nil
+		out := run(t, s, in)
+		a, b, c, d := out[0], out[1], out[2], out[3]
+		if mode == fleet.RenderAgent {
+			// Agents get all that is known of their own cluster.
+			if a.Err != nil || a.Desired.RenderInput == b.Desired.RenderInput || a.Desired.Content.Digest == b.Desired.Content.Digest {
+				t.Errorf("agent: %+v, %+v", a, b)
+			}
+		} else if a.Err != nil || a.Desired.Content != b.Desired.Content || a.Desired.Content == c.Desired.Content {
+			t.Errorf("hub: %+v, %+v, %+v", a, b, c)
+		} else if d.Err == nil || !strings.Contains(d.Err.Error(), `a.yaml:5: ConfigMap a: data.text: "${ .ClusterLabels.text }": the cluster has no label "text"`) {
+			t.Errorf("got %v", d.Err)
+		}
+		// Nothing is rendered again before what templates read has changed.
+		in.Remembered = map[string]pipeline.Remembered{}
+		for _, o := range out {
+			in.Remembered[o.Desired.Namespace] = pipeline.Remembered{Input: o.Desired.RenderInput, Asked: o.Desired.RenderAsked, Content: o.Desired.Content}
+		}
+		if again := run(t, s, in); again[0].Encoded != nil || again[0].Err != nil {
+			t.Errorf("%s: %+v", mode, again[0])
+		}
+		in.Clusters[0].Labels = map[string]string{"text": "new"}
+		if again := run(t, s, in); again[0].Encoded == nil {
+			t.Errorf("%s: a changed label changes nothing", mode)
+		}
+		in.Clusters[0].Labels = map[string]string{"text": "x"}
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/flotilla-sh/flotilla/internal/digest"
 	"github.com/flotilla-sh/flotilla/internal/render/helm"
+	"github.com/flotilla-sh/flotilla/internal/templating"
 )
 
 // The questions that a render may ask about a cluster. Everything else is the
@@ -17,6 +18,7 @@ const (
 	askMinor      = "kubeVersion.minor"
 	askConstraint = "kubeVersion " // and a constraint
 	askScope      = "scope "       // and group/Kind
+	askTemplate   = "template "    // and a root, and perhaps a key
 	askAll        = "apis"
 )
 
@@ -27,12 +29,17 @@ type cluster struct {
 	version string
 	apis    []API
 	asked   map[string]bool
+	known   *templating.Scope // nil where no templates are filled in
 }
 
-// newCluster returns the cluster with these capabilities. What is not known is
+// newCluster returns the cluster of a request. What is not known is
 // as Helm takes it for granted.
-func newCluster(caps Capabilities) *cluster {
+func newCluster(req *Request) *cluster {
+	caps := &req.Capabilities
 	c := &cluster{version: caps.KubeVersion, apis: caps.APIs, asked: map[string]bool{}}
+	if req.Cluster != nil {
+		c.known = templating.NewScope(req.Cluster)
+	}
 	if c.version == "" {
 		c.version = helm.DefaultVersion()
 	}
@@ -79,6 +86,8 @@ func (c *cluster) answer(question string) string {
 		return digest.OfBytes([]byte(strings.Join(c.sorted(), "\n")))
 	case strings.HasPrefix(question, askConstraint):
 		return yesNo(helm.Satisfies(strings.TrimPrefix(question, askConstraint), c.version))
+	case strings.HasPrefix(question, askTemplate):
+		return c.seen(strings.TrimPrefix(question, askTemplate))
 	case strings.HasPrefix(question, askScope):
 		return c.scope(strings.TrimPrefix(question, askScope))
 	}
@@ -97,6 +106,29 @@ func (c *cluster) sorted() []string {
 		all[api.GroupVersion+"/"+api.Kind] = true
 	}
 	return slices.Sorted(maps.Keys(all))
+}
+
+// seen answers what templates see at a reference.
+func (c *cluster) seen(reference string) string {
+	if c.known == nil {
+		return ""
+	}
+	root, key, _ := strings.Cut(reference, " ")
+	return c.known.Answer(templating.Reference{Root: root, Key: key})
+}
+
+// TemplateQuestions are the questions to ask where it is not known what the
+// templates of a bundle read.
+func TemplateQuestions() []string {
+	var out []string
+	for _, root := range templating.Roots() {
+		out = append(out, templateQuestion(root))
+	}
+	return out
+}
+
+func templateQuestion(r templating.Reference) string {
+	return strings.TrimSuffix(askTemplate+r.Root+" "+r.Key, " ")
 }
 
 // questions returns what was asked, sorted.
@@ -125,15 +157,15 @@ func (c *cluster) All() []string {
 	return c.sorted()
 }
 
-// Answers returns what a cluster answers to the questions that a render asked,
+// Answers returns what the cluster of a request answers to the questions that a render asked,
 // in their order. The questions are kubeVersion, its parts, a constraint on
-// it, an API by group/version or group/version/Kind, the scope of a kind, and
-// all APIs together.
-func Answers(asked []string, caps Capabilities) []string {
+// it, an API by group/version or group/version/Kind, the scope of a kind, what
+// templates read, and all APIs together.
+func Answers(asked []string, req *Request) []string {
 	if len(asked) == 0 {
 		return nil
 	}
-	c := newCluster(caps)
+	c := newCluster(req)
 	answers := make([]string, len(asked))
 	for i, question := range asked {
 		answers[i] = c.answer(question)

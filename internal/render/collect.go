@@ -186,7 +186,7 @@ func (b *build) take(name string, parsed *manifest.Parsed, err error, add func(n
 }
 
 func (b *build) addRaw(name string, doc *manifest.Doc) {
-	b.items = append(b.items, item{doc: doc, source: name, line: doc.Line})
+	b.items = append(b.items, item{doc: doc, source: name, line: doc.Line, plain: true})
 }
 
 // addCRD adds a definition unless another sub-chart has brought it: Helm keeps
@@ -232,7 +232,7 @@ func (b *build) kustomize(ctx context.Context, found layout) error {
 			return fault.Stall(ReasonManifest, fault.In(found.kustomization, 0, fmt.Errorf("%s builds something that cannot be applied: %w", found.kustomization, err)))
 		}
 		for i := range parsed.Docs {
-			b.items = append(b.items, item{doc: &parsed.Docs[i], source: found.kustomization})
+			b.items = append(b.items, item{doc: &parsed.Docs[i], source: found.kustomization, plain: true})
 		}
 	}
 	return nil

@@ -42,13 +42,13 @@ func InputDigest(req *Request, asked []string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return withAnswers(base, asked, req.Capabilities), nil
+	return withAnswers(base, asked, req), nil
 }
 
 // withAnswers completes a base digest by questions and their answers.
-func withAnswers(base string, asked []string, caps Capabilities) string {
+func withAnswers(base string, asked []string, req *Request) string {
 	parts := [][]byte{[]byte(base)}
-	for i, answer := range Answers(asked, caps) {
+	for i, answer := range Answers(asked, req) {
 		parts = append(parts, []byte(asked[i]), []byte(answer))
 	}
 	return digest.Of(parts...)
@@ -63,6 +63,7 @@ type effective struct {
 	Overlays                          []string
 	DisableDNS, SkipSchemaValidation  bool
 	Copies                            []Object `json:",omitempty"`
+	TemplateManifests                 bool     `json:",omitempty"`
 }
 
 // baseDigest is the digest of what does not depend on the cluster.
@@ -71,6 +72,7 @@ func baseDigest(req *Request) (string, error) {
 	e := effective{
 		Generation: generation, Files: SourceDigest(req), Bundle: req.Bundle, Commit: commitThatMatters(req),
 		Namespace: options.TargetNamespace, DefaultNamespace: options.DefaultNamespace, Overlays: overlays(options), Copies: req.Copies,
+		TemplateManifests: options.TemplateManifests,
 	}
 	if options.Kustomize != nil && options.Kustomize.Dir != "" {
 		e.Kustomize = path.Clean(options.Kustomize.Dir)

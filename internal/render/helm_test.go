@@ -125,7 +125,7 @@ func TestWhatAChartAsksIsRecorded(t *testing.T) {
 			if !slices.Equal(result.Asked, tt.asked) {
 				t.Errorf("asked %q, want %q", result.Asked, tt.asked)
 			}
-			if answers := render.Answers(result.Asked, caps); len(answers) != len(tt.asked) {
+			if answers := render.Answers(result.Asked, &render.Request{Capabilities: caps}); len(answers) != len(tt.asked) {
 				t.Errorf("answers %q to %q", answers, tt.asked)
 			}
 		})

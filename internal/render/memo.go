@@ -67,7 +67,7 @@ func (m *Memo) Render(ctx context.Context, req Request) (*Result, error) {
 		return nil, err
 	}
 	for {
-		key, known, ok := m.recall(base, req.Capabilities)
+		key, known, ok := m.recall(base, &req)
 		if ok {
 			return known.result, known.err
 		}
@@ -89,11 +89,11 @@ func (m *Memo) Render(ctx context.Context, req Request) (*Result, error) {
 // recall looks for the outcome of an equal input. Which questions a chart asks
 // may depend on the answers to others, so all sets seen are tried. Where there
 // is none, key is what equal inputs have in common as far as is known.
-func (m *Memo) recall(base string, caps Capabilities) (key string, known outcome, ok bool) {
+func (m *Memo) recall(base string, req *Request) (key string, known outcome, ok bool) {
 	key = base
 	sets, _ := m.questions.Get(base)
 	for i, asked := range sets {
-		digest := withAnswers(base, asked, caps)
+		digest := withAnswers(base, asked, req)
 		if known, ok := m.outcomes.Get(digest); ok {
 			return digest, known, true
 		}
@@ -141,7 +141,7 @@ func (m *Memo) remember(req *Request, out outcome) error {
 	if err != nil {
 		return err
 	}
-	m.outcomes.Put(withAnswers(base, asked, req.Capabilities), out, out.size())
+	m.outcomes.Put(withAnswers(base, asked, req), out, out.size())
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	sets, _ := m.questions.Get(base)

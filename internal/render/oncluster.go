@@ -8,6 +8,8 @@ import (
 // what matters to the result, and without the files, which go their own way.
 func ForCluster(req Request) Request {
 	out := Request{Bundle: req.Bundle, SourceDigest: SourceDigest(&req), Options: effectiveOptions(&req.Options), Copies: req.Copies, OnCluster: true}
+	// What the hub knows of the cluster the agent cannot find out.
+	out.Cluster = req.Cluster
 	if commitThatMatters(&req) != "" {
 		out.Commit = req.Commit
 	}
@@ -18,6 +20,7 @@ func ForCluster(req Request) Request {
 func effectiveOptions(o *fleet.BundleDeploymentOptions) fleet.BundleDeploymentOptions {
 	out := fleet.BundleDeploymentOptions{
 		TargetNamespace: o.TargetNamespace, DefaultNamespace: o.DefaultNamespace, Kustomize: o.Kustomize, YAML: o.YAML,
+		TemplateManifests: o.TemplateManifests,
 	}
 	if h := o.Helm; h != nil {
 		out.Helm = &fleet.HelmOptions{

@@ -34,7 +34,7 @@ func New() Renderer {
 
 // Render implements Renderer.
 func (r *inProcess) Render(ctx context.Context, req Request) (*Result, error) {
-	b := &build{inProcess: r, req: &req, cluster: newCluster(req.Capabilities)}
+	b := &build{inProcess: r, req: &req, cluster: newCluster(&req)}
 	err := b.run(ctx)
 	if missing := b.result.Lookups; len(missing) > 0 {
 		// Whatever came of it came of answers that are not known yet.
@@ -61,6 +61,7 @@ type item struct {
 	doc    *manifest.Doc
 	source string
 	crds   bool // it comes from a chart's crds directory
+	plain  bool // it is plain YAML, or built by Kustomize
 	line   int  // in source; 0 where it is rendered
 }
 
@@ -102,6 +103,11 @@ func (b *build) run(ctx context.Context) error {
 	}
 	if err := b.collect(ctx, found); err != nil {
 		return err
+	}
+	if b.req.Options.TemplateManifests {
+		if err := b.fill(found); err != nil {
+			return err
+		}
 	}
 	return b.finish()
 }

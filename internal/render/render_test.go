@@ -9,6 +9,7 @@ import (
 	"github.com/flotilla-sh/flotilla/internal/fault"
 	"github.com/flotilla-sh/flotilla/internal/render"
 	"github.com/flotilla-sh/flotilla/internal/render/rendertest"
+	"github.com/flotilla-sh/flotilla/internal/templating"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
 
@@ -17,13 +18,14 @@ type situation struct {
 	files   string
 	options fleet.BundleDeploymentOptions
 	caps    render.Capabilities
+	cluster *templating.Cluster
 	want    []string // objects as "Kind namespace/name"
 	contain string   // in the objects' JSON
 	err     string
 }
 
 func (s *situation) request() render.Request {
-	return render.Request{Files: rendertest.Files(s.files), Bundle: "shop", Commit: "0123456789abcdef", Options: s.options, Capabilities: s.caps}
+	return render.Request{Files: rendertest.Files(s.files), Bundle: "shop", Commit: "0123456789abcdef", Options: s.options, Capabilities: s.caps, Cluster: s.cluster}
 }
 
 func (s *situation) check(t *testing.T) *render.Result {

@@ -13,6 +13,7 @@ import (
 	"github.com/flotilla-sh/flotilla/internal/fault"
 	"github.com/flotilla-sh/flotilla/internal/render/helm"
 	"github.com/flotilla-sh/flotilla/internal/source"
+	"github.com/flotilla-sh/flotilla/internal/templating"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
 
@@ -34,6 +35,9 @@ type Request struct {
 	Capabilities Capabilities `json:"capabilities"`
 	// Copies are objects that the cluster gets besides what is rendered.
 	Copies []Object `json:"copies,omitempty"`
+	// Cluster is what templates know of the cluster; it must be there where
+	// Options.TemplateManifests is set, and is looked at nowhere else.
+	Cluster *templating.Cluster `json:"cluster,omitempty"`
 	// OnCluster is true where the agent of the cluster renders: lookups are
 	// then answered from Lookups, and a result that would differ in the next
 	// render is as good as any.

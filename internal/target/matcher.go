@@ -3,12 +3,11 @@ package target
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
-	"strings"
 
 	"github.com/flotilla-sh/flotilla/internal/fault"
+	"github.com/flotilla-sh/flotilla/internal/templating"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
 
@@ -100,10 +99,8 @@ func (m *Matcher) Affected(before, after *Cluster) bool {
 
 // sameContext tells whether templates see the same of both.
 func sameContext(a, b *Cluster) bool {
-	return a.Namespace == b.Namespace && a.Name == b.Name &&
-		maps.Equal(templateLabels(a.Labels), templateLabels(b.Labels)) &&
-		maps.Equal(a.Annotations, b.Annotations) &&
-		reflect.DeepEqual(a.TemplateValues, b.TemplateValues)
+	x, y := a.Templating(), b.Templating()
+	return reflect.DeepEqual(x, y) || reflect.DeepEqual(x.Seen(), y.Seen())
 }
 
 // choose finds the target and the customizations for a cluster, and whether it
@@ -157,10 +154,9 @@ func matchesAny(criteria []Criteria, cluster *Cluster) bool {
 
 // usesTemplates tells whether anything in spec is filled in for each cluster.
 func usesTemplates(spec *fleet.BundleSpec) bool {
-	if helmUsesTemplates(spec.Helm) {
-		return true
-	}
-	return slices.ContainsFunc(spec.Targets, func(t fleet.BundleTarget) bool { return helmUsesTemplates(t.Helm) })
+	uses := func(o *fleet.BundleDeploymentOptions) bool { return o.TemplateManifests || helmUsesTemplates(o.Helm) }
+	return uses(&spec.BundleDeploymentOptions) ||
+		slices.ContainsFunc(spec.Targets, func(t fleet.BundleTarget) bool { return uses(&t.BundleDeploymentOptions) })
 }
 
 func helmUsesTemplates(h *fleet.HelmOptions) bool {
@@ -168,9 +164,9 @@ func helmUsesTemplates(h *fleet.HelmOptions) bool {
 		return false
 	}
 	for _, text := range h.TemplateValues {
-		if strings.Contains(text, leftDelimiter) {
+		if templating.InValues(text) {
 			return true
 		}
 	}
-	return h.Values != nil && hasTemplates(h.Values.Data)
+	return h.Values != nil && templating.InValues(h.Values.Data)
 }

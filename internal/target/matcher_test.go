@@ -171,6 +171,12 @@ func TestAffected(t *testing.T) {
 		edit(&c)
 		return &c
 	}
+	objects := toAll(fleet.BundleDeploymentOptions{TemplateManifests: true})
+	objects.Targets = spec.Targets
+	filled, err := NewMatcher(bundleOf(objects))
+	if err != nil {
+		t.Fatal(err)
+	}
 	same, stranger := change(func(*Cluster) {}), change(func(c *Cluster) { c.Labels = nil })
 	for name, tt := range map[string]struct {
 		before, after        *Cluster
@@ -194,6 +200,9 @@ func TestAffected(t *testing.T) {
 			}
 			if got := templated.Affected(tt.before, tt.after); got != tt.asTemplated {
 				t.Errorf("templated: got %v", got)
+			}
+			if got := filled.Affected(tt.before, tt.after); got != tt.asTemplated {
+				t.Errorf("with templates in objects: got %v", got)
 			}
 		})
 	}

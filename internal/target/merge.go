@@ -28,6 +28,7 @@ func Merge(base, over fleet.BundleDeploymentOptions) fleet.BundleDeploymentOptio
 
 	out.KeepResources = base.KeepResources || over.KeepResources
 	out.DeleteNamespace = base.DeleteNamespace || over.DeleteNamespace
+	out.TemplateManifests = base.TemplateManifests || over.TemplateManifests
 	out.DeleteCRDResources = base.DeleteCRDResources || over.DeleteCRDResources
 
 	out.Kustomize = mergeWith(base.Kustomize, over.Kustomize, mergeKustomize)

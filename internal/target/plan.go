@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/flotilla-sh/flotilla/internal/fault"
+	"github.com/flotilla-sh/flotilla/internal/templating"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
 
@@ -17,17 +18,17 @@ import (
 type plan struct {
 	options fleet.BundleDeploymentOptions
 	// values fills the values in; nil where there is nothing to fill in.
-	values eval
+	values templating.Eval
 	// overlays fill in helm.templateValues, by key.
-	overlays map[string]eval
-	budget   *budget
+	overlays map[string]templating.Eval
+	compiler *templating.Compiler
 	// shared are the options where all clusters have the same.
 	shared *fleet.BundleDeploymentOptions
 	err    error
 }
 
 func newPlan(options fleet.BundleDeploymentOptions) *plan {
-	p := &plan{options: options, budget: &budget{}}
+	p := &plan{options: options, compiler: templating.ForValues()}
 	if options.Helm != nil {
 		helm := *options.Helm
 		helm.TimeoutSeconds = max(0, helm.TimeoutSeconds)
@@ -45,22 +46,21 @@ func needsTemplates(h *fleet.HelmOptions) bool {
 	if h == nil || h.DisablePreProcess {
 		return false
 	}
-	return len(h.TemplateValues) > 0 || h.Values != nil && hasTemplates(h.Values.Data)
+	return len(h.TemplateValues) > 0 || h.Values != nil && templating.InValues(h.Values.Data)
 }
 
 // compile parses all templates. Its error is the same for every cluster.
 func (p *plan) compile() error {
-	c := newCompiler(p.budget)
 	var errs []error
-	if values := p.options.Helm.Values; values != nil && hasTemplates(values.Data) {
+	if values := p.options.Helm.Values; values != nil && templating.InValues(values.Data) {
 		var err error
-		p.values, err = c.value(values.Data, "helm.values")
+		p.values, err = p.compiler.Value(values.Data, "helm.values")
 		errs = append(errs, err)
 	}
-	p.overlays = map[string]eval{}
+	p.overlays = map[string]templating.Eval{}
 	for _, key := range slices.Sorted(maps.Keys(p.options.Helm.TemplateValues)) {
 		path := "helm.templateValues." + key
-		text, err := c.text(p.options.Helm.TemplateValues[key], path)
+		text, err := p.compiler.Text(p.options.Helm.TemplateValues[key], path)
 		errs = append(errs, err)
 		p.overlays[key] = parsed(text, path)
 	}
@@ -71,8 +71,8 @@ func (p *plan) compile() error {
 func stalled(err error) error { return fault.Stall("ValuesTemplateFailed", err) }
 
 // parsed reads what a template gives as YAML.
-func parsed(text eval, path string) eval {
-	return func(s *scope) (any, error) {
+func parsed(text templating.Eval, path string) templating.Eval {
+	return func(s *templating.Scope) (any, error) {
 		result, err := text(s)
 		if err != nil {
 			return nil, err
@@ -90,8 +90,8 @@ func (p *plan) optionsFor(cluster *Cluster) (*fleet.BundleDeploymentOptions, err
 	if p.err != nil || p.shared != nil {
 		return p.shared, p.err
 	}
-	p.budget.reset()
-	data, err := p.fill(newScope(cluster))
+	p.compiler.Reset()
+	data, err := p.fill(templating.NewScope(cluster.Templating()))
 	if err != nil {
 		return nil, stalled(fmt.Errorf("cluster %s: %w", cluster.ID(), err))
 	}
@@ -104,7 +104,7 @@ func (p *plan) optionsFor(cluster *Cluster) (*fleet.BundleDeploymentOptions, err
 }
 
 // fill returns the values for one cluster.
-func (p *plan) fill(s *scope) (map[string]any, error) {
+func (p *plan) fill(s *templating.Scope) (map[string]any, error) {
 	var data map[string]any
 	if values := p.options.Helm.Values; values != nil {
 		data = values.Data

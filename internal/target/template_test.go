@@ -128,7 +128,7 @@ func TestTemplateErrors(t *testing.T) {
 		"annotation":             {`${ .ClusterAnnotations.team }`, `the cluster has no annotation "team"`},
 		"cluster values":         {`${ .ClusterValues.dns }`, `the cluster has no "dns" in spec.templateValues; add it to the Cluster fleet-default/prod`},
 		"deep cluster values":    {`${ .ClusterValues.net.dns }`, `map has no entry for key "dns"`},
-		"syntax":                 {`${ if }`, `helm.values.key: "${ if }" is not a valid template`},
+		"syntax":                 {`${ if }`, `helm.values.key: "${ if }": not a valid template`},
 		"environment":            {`${ env "HOME" }`, `function "env" not defined`},
 		"time":                   {`${ now }`, `now gives something else each time`},
 		"chance":                 {`${ randAlphaNum 5 }`, `randAlphaNum gives something else each time`},

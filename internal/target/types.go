@@ -1,6 +1,7 @@
 package target
 
 import (
+	"github.com/flotilla-sh/flotilla/internal/templating"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
 
@@ -42,6 +43,13 @@ type Cluster struct {
 
 // ID returns namespace/name.
 func (c *Cluster) ID() string { return c.Namespace + "/" + c.Name }
+
+// Templating is what templates know of the cluster.
+func (c *Cluster) Templating() *templating.Cluster {
+	return &templating.Cluster{
+		Namespace: c.Namespace, Name: c.Name, Labels: c.Labels, Annotations: c.Annotations, Values: c.TemplateValues,
+	}
+}
 
 // Group is a cluster group.
 type Group struct {

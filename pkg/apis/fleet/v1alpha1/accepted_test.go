@@ -133,7 +133,7 @@ func TestManifestsUseEveryField(t *testing.T) {
 func writtenByFlotilla(path string) bool {
 	_, field, _ := strings.Cut(path, ".")
 	return path == "GitRepo.spec.chartPollingInterval" || strings.HasPrefix(field, "spec.charts") || path == "Bundle.spec.ociRegistrySecret" || path == "HelmOp.spec.ociRegistrySecret" ||
-		strings.HasPrefix(field, "status") || strings.HasSuffix(field, "render") ||
+		strings.HasPrefix(field, "status") || strings.HasSuffix(field, "render") || strings.HasSuffix(field, "templateManifests") ||
 		slices.ContainsFunc([]string{"spec.content", "spec.removal", "spec.renderInput", "spec.renderAsked"}, func(prefix string) bool {
 			return field == prefix || strings.HasPrefix(field, prefix+".") || strings.HasPrefix(field, prefix+"[")
 		})

@@ -124,6 +124,11 @@ type BundleDeploymentOptions struct {
 	// +nullable
 	AllowedTargetNamespaceSelector *metav1.LabelSelector `json:"allowedTargetNamespaceSelector,omitempty"`
 
+	// Flotilla: TemplateManifests fills in ${ } in plain YAML and in what
+	// Kustomize builds, with what templates in helm.values know of the cluster.
+	// +optional
+	TemplateManifests bool `json:"templateManifests,omitempty"`
+
 	// Flotilla: Render says where the bundle is rendered; unset means auto.
 	// +optional
 	Render RenderMode `json:"render,omitempty"`

@@ -1,4 +1,4 @@
-package target
+package templating
 
 import (
 	"errors"
@@ -12,7 +12,8 @@ import (
 const (
 	// stepFunction is called in every turn of every loop.
 	stepFunction = "loopStep"
-	// maxSteps is how many turns the loops of one cluster's values may take.
+	// maxSteps is how many turns the loops of what is filled in together may
+	// take.
 	maxSteps = 100_000
 	// maxText is how long one filled-in text may become.
 	maxText = 1 << 20
@@ -28,7 +29,7 @@ func (b *budget) reset() { b.steps = 0 }
 func (b *budget) step() (string, error) {
 	b.steps++
 	if b.steps > maxSteps {
-		return "", fmt.Errorf("the loops of the values take more than %d turns", maxSteps)
+		return "", fmt.Errorf("the loops of the templates take more than %d turns", maxSteps)
 	}
 	return "", nil
 }

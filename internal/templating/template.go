@@ -1,0 +1,244 @@
+package templating
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"text/template"
+	"text/template/parse"
+)
+
+const (
+	leftDelimiter  = "${"
+	rightDelimiter = "}"
+	// labelPrefix begins a text that stands for the label named by its rest.
+	labelPrefix = "global.fleet.clusterLabels."
+	// noValue is what text/template prints for nothing at all.
+	noValue = "<no value>"
+)
+
+// Eval returns something filled in for one cluster.
+type Eval func(*Scope) (any, error)
+
+// Constant returns an Eval that is the same for all.
+func Constant(value any) Eval {
+	return func(*Scope) (any, error) { return value, nil }
+}
+
+// InValues tells whether Helm values hold anything to fill in.
+func InValues(value any) bool {
+	return contains(value, func(text string) bool { return isTemplate(text) || strings.HasPrefix(text, labelPrefix) })
+}
+
+// InObject tells whether an object holds anything to fill in.
+func InObject(object map[string]any) bool { return contains(object, isTemplate) }
+
+func isTemplate(text string) bool { return strings.Contains(text, leftDelimiter) }
+
+// contains tells whether a text or key in value fulfils is.
+func contains(value any, is func(string) bool) bool {
+	switch v := value.(type) {
+	case string:
+		return is(v)
+	case []any:
+		return slices.ContainsFunc(v, func(item any) bool { return contains(item, is) })
+	case map[string]any:
+		for key, below := range v {
+			if isTemplate(key) || contains(below, is) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Compiler parses templates that are filled in together. Neither it nor what
+// it returns may be used by several goroutines at once.
+type Compiler struct {
+	budget budget
+	funcs  template.FuncMap
+	// step and take are inserted into templates.
+	step, take parse.Node
+	// objects is set for the templates of objects, where a text that is one
+	// template alone becomes what the template gives, a number or a list say;
+	// in values it becomes text.
+	objects bool
+	taken   any
+	reads   map[Reference]bool
+}
+
+// ForValues returns a compiler of templates in Helm values.
+func ForValues() *Compiler {
+	c := &Compiler{reads: map[Reference]bool{}}
+	c.funcs = functions(&c.budget)
+	c.funcs[takeFunction] = func(value any) string { c.taken = value; return "" }
+	c.step = c.command(stepFunction)
+	c.take = c.command(takeFunction + " nil").(*parse.ActionNode).Pipe.Cmds[0]
+	return c
+}
+
+// ForObjects returns a compiler of templates in objects.
+func ForObjects() *Compiler {
+	c := ForValues()
+	c.objects = true
+	return c
+}
+
+// Reset lets loops begin to count anew, for the next cluster.
+func (c *Compiler) Reset() { c.budget.reset() }
+
+// Reads returns what the compiled templates read, sorted. A whole root stands
+// for all that is in it.
+func (c *Compiler) Reads() []Reference {
+	return slices.SortedFunc(maps.Keys(c.reads), Reference.compare)
+}
+
+// command returns the node of a template that is one command.
+func (c *Compiler) command(text string) parse.Node {
+	tree := template.Must(c.parse("inserted", leftDelimiter+" "+text+" "+rightDelimiter))
+	return tree.Root.Nodes[0]
+}
+
+func (c *Compiler) parse(name, text string) (*template.Template, error) {
+	return template.New(name).Delims(leftDelimiter, rightDelimiter).
+		Option("missingkey=error").Funcs(c.funcs).Parse(text)
+}
+
+// Value compiles what JSON can hold; path is where it stands.
+func (c *Compiler) Value(value any, path string) (Eval, error) {
+	switch v := value.(type) {
+	case string:
+		if label, ok := strings.CutPrefix(v, labelPrefix); ok && !c.objects {
+			return func(s *Scope) (any, error) { return s.labels[label], nil }, nil
+		}
+		return c.text(v, path, c.objects)
+	case []any:
+		return c.list(v, path)
+	case map[string]any:
+		return c.object(v, path)
+	}
+	return Constant(value), nil
+}
+
+// Text compiles one template, which gives text.
+func (c *Compiler) Text(text, path string) (Eval, error) { return c.text(text, path, false) }
+
+func (c *Compiler) list(in []any, path string) (Eval, error) {
+	if !InValues(in) {
+		return Constant(in), nil
+	}
+	items := make([]Eval, len(in))
+	var errs []error
+	for i, item := range in {
+		var err error
+		items[i], err = c.Value(item, fmt.Sprintf("%s[%d]", path, i))
+		errs = append(errs, err)
+	}
+	return func(s *Scope) (any, error) {
+		out := make([]any, len(items))
+		var errs []error
+		for i, item := range items {
+			value, err := item(s)
+			out[i] = value
+			errs = append(errs, err)
+		}
+		return out, errors.Join(errs...)
+	}, errors.Join(errs...)
+}
+
+type entry struct{ key, value Eval }
+
+func (c *Compiler) object(in map[string]any, path string) (Eval, error) {
+	if !InValues(in) {
+		return Constant(in), nil
+	}
+	var entries []entry
+	var errs []error
+	for _, key := range slices.Sorted(maps.Keys(in)) {
+		below := strings.TrimPrefix(path+"."+key, ".")
+		keyEval, keyErr := c.Text(key, below)
+		valueEval, err := c.Value(in[key], below)
+		entries = append(entries, entry{keyEval, valueEval})
+		errs = append(errs, keyErr, err)
+	}
+	return func(s *Scope) (any, error) { return fillObject(entries, path, s) }, errors.Join(errs...)
+}
+
+func fillObject(entries []entry, path string, s *Scope) (any, error) {
+	out := make(map[string]any, len(entries))
+	var errs []error
+	for _, e := range entries {
+		key, keyErr := e.key(s)
+		value, err := e.value(s)
+		errs = append(errs, keyErr, err)
+		name, _ := key.(string)
+		if _, twice := out[name]; twice && keyErr == nil {
+			errs = append(errs, &Error{Path: path, err: fmt.Errorf("two keys become %q", name)})
+		}
+		out[name] = value
+	}
+	return out, errors.Join(errs...)
+}
+
+// text compiles one template. Where typed is set, a text that is one template
+// alone becomes what the template gives.
+func (c *Compiler) text(text, path string, typed bool) (Eval, error) {
+	if !isTemplate(text) {
+		return Constant(text), nil
+	}
+	parsed, err := c.parse(path, text)
+	if err != nil {
+		return nil, &Error{Path: path, Text: text, err: fmt.Errorf("not a valid template: %w%s", err, c.howToKeep())}
+	}
+	if err := c.limit(parsed); err != nil {
+		return nil, &Error{Path: path, Text: text, err: err}
+	}
+	found := findReferences(parsed.Tree)
+	for _, r := range found.reads {
+		c.reads[r] = true
+	}
+	alone := typed && c.takeAlone(parsed.Root)
+	return func(s *Scope) (any, error) {
+		out := &limitedText{}
+		c.taken = nil
+		err := parsed.Execute(out, s.data)
+		switch result := out.String(); {
+		case err != nil:
+		case alone && c.taken != nil:
+			if plain, err := plainValue(c.taken); err == nil {
+				return plain, nil
+			}
+			err = fmt.Errorf("it gives a %T, which no object can hold", c.taken)
+		case !alone && (!strings.Contains(result, noValue) || strings.Contains(text, noValue)):
+			return result, nil
+		}
+		return "", templateError(s, path, text, found.named, err)
+	}, nil
+}
+
+func (c *Compiler) howToKeep() string {
+	if c.objects {
+		return " (the annotation " + Annotation + `: "false" keeps the object as it is)`
+	}
+	return " (set helm.disablePreProcess: true to keep ${ } as it is)"
+}
+
+// limit makes every turn of a loop count, and refuses templates that call each
+// other, so that no template runs for ever.
+func (c *Compiler) limit(t *template.Template) error {
+	calls := len(t.Templates()) > 1
+	walk(t.Root, func(n parse.Node) {
+		switch n := n.(type) {
+		case *parse.TemplateNode:
+			calls = true
+		case *parse.RangeNode:
+			n.List.Nodes = slices.Insert(n.List.Nodes, 0, c.step.Copy())
+		}
+	})
+	if calls {
+		return errors.New("define, block and template cannot be used here")
+	}
+	return nil
+}
