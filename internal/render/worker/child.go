@@ -18,6 +18,8 @@ const (
 	ReasonDeadline = "RenderDeadlineExceeded"
 	// ReasonMemory says that a render used too much memory.
 	ReasonMemory = "RenderMemoryExceeded"
+	// ReasonOutput says that a render gave too much.
+	ReasonOutput = "RenderOutputExceeded"
 	// ReasonCrash says that a render brought its process down.
 	ReasonCrash = "RenderCrashed"
 )
@@ -63,7 +65,7 @@ func start(options *Options) (*child, error) {
 		return nil, fmt.Errorf("the render process %s cannot be started: %w", options.Executable, err)
 	}
 	c.stdin, c.pipe = stdin, newFrames(stdout, stdin)
-	if err := c.pipe.send(hello{MemoryLimit: options.MemoryLimit}, nil); err != nil {
+	if err := c.pipe.send(hello{MemoryLimit: options.MemoryLimit, OutputLimit: options.OutputLimit}, nil); err != nil {
 		c.end()
 		return nil, fmt.Errorf("the render process %s does not listen: %w%s", options.Executable, err, c.stderr)
 	}

@@ -3,18 +3,44 @@ package worker
 import (
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/flotilla-sh/flotilla/internal/fault"
 	"github.com/flotilla-sh/flotilla/internal/render"
 )
 
+const (
+	// maxText is how long a message may be: templates can fail with any text,
+	// and messages end in objects of limited size.
+	maxText = 16 << 10
+	// maxNotes is how many notes are sent.
+	maxNotes = 200
+)
+
+// short cuts a text where it is too long.
+func short(text string) string {
+	if len(text) <= maxText {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxText], "") + "…"
+}
+
+func shortened(notes []fault.Note) []fault.Note {
+	var out []fault.Note
+	for _, n := range notes[:min(len(notes), maxNotes)] {
+		n.Message = short(n.Message)
+		out = append(out, n)
+	}
+	return out
+}
+
 func packFailure(err error) *failure {
 	f := &failure{
-		Message: err.Error(), Kind: fault.KindOf(err),
+		Message: short(err.Error()), Kind: fault.KindOf(err),
 		Reason: fault.ReasonOf(err, ""), After: fault.AfterOf(err),
 	}
 	if notes := fault.Notes(err); slices.ContainsFunc(notes, func(n fault.Note) bool { return n.File != "" }) {
-		f.Notes = notes
+		f.Notes = shortened(notes)
 	}
 	if asked, ok := errors.AsType[*render.Failure](err); ok {
 		f.Asked, f.HasAsked = asked.Asked, true

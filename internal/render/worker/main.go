@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"runtime/debug"
 
+	"github.com/flotilla-sh/flotilla/internal/fault"
 	"github.com/flotilla-sh/flotilla/internal/render"
 	"github.com/flotilla-sh/flotilla/internal/render/cache"
 	"github.com/flotilla-sh/flotilla/internal/source"
@@ -40,7 +41,7 @@ func Main(stdin io.Reader, stdout io.Writer) error {
 	debug.SetMaxStack(stackLimit)
 	http.DefaultTransport = offline{}
 	log.SetOutput(io.Discard) // Helm writes there; stderr is for the reason of a crash
-	c := &childLoop{pipe: pipe, renderer: render.New(), sources: cache.New[[]source.File](sourceRoom)}
+	c := &childLoop{pipe: pipe, renderer: render.New(), sources: cache.New[[]source.File](sourceRoom), outputLimit: first.OutputLimit}
 	return endOfInput(c.serve())
 }
 
@@ -65,7 +66,9 @@ type childLoop struct {
 	pipe     *frames
 	renderer render.Renderer
 	sources  *cache.LRU[[]source.File]
-	cluster  render.Capabilities // of the last order
+	// outputLimit is how many bytes of objects may be sent.
+	outputLimit int64
+	cluster     render.Capabilities // of the last order
 }
 
 type incoming struct {
@@ -147,7 +150,24 @@ func (c *childLoop) render(req render.Request) (result *render.Result, err error
 			err = fmt.Errorf("rendering bundle %s panicked: %v\n%s", req.Bundle, problem, debug.Stack())
 		}
 	}()
-	return c.renderer.Render(context.Background(), req)
+	result, err = c.renderer.Render(context.Background(), req)
+	if err != nil {
+		return nil, err
+	}
+	return result, c.checkSize(req.Bundle, result)
+}
+
+// checkSize refuses a result that the parent could not hold beside those of
+// others.
+func (c *childLoop) checkSize(bundle string, result *render.Result) error {
+	total := int64(0)
+	for i := range result.Objects {
+		total += int64(len(result.Objects[i].JSON))
+	}
+	if c.outputLimit <= 0 || total <= c.outputLimit {
+		return nil
+	}
+	return fault.Stall(ReasonOutput, fmt.Errorf("bundle %s renders to %d MiB of objects, and at most %d MiB are allowed: split the bundle", bundle, total>>20, c.outputLimit>>20))
 }
 
 func sizeOf(files []source.File) int {

@@ -12,6 +12,7 @@ import (
 // hello is the first message to a child.
 type hello struct {
 	MemoryLimit int64 `json:"memoryLimit"`
+	OutputLimit int64 `json:"outputLimit"`
 }
 
 // order asks a child for a render. Its files follow as parts, by Paths, where
@@ -80,6 +81,7 @@ func packReply(result *render.Result, err error) (reply, [][]byte) {
 		return reply{Failure: packFailure(err)}, nil
 	}
 	light := *result
+	light.Warnings = shortened(result.Warnings)
 	light.Objects = make([]render.Object, len(result.Objects))
 	parts := make([][]byte, len(result.Objects))
 	for i, object := range result.Objects {

@@ -33,6 +33,9 @@ type Options struct {
 	Size int
 	// MemoryLimit is how many bytes a child may use; 1 GiB where 0.
 	MemoryLimit int64
+	// OutputLimit is how many bytes of objects a render may give, which whoever
+	// asked for it has to hold; 64 MiB where 0.
+	OutputLimit int64
 	// Deadline is how long a render may take; a minute where 0.
 	Deadline time.Duration
 	// MaxRenders is after how many renders a child is replaced; 1000 where 0.
@@ -51,6 +54,9 @@ func (o *Options) setDefaults() {
 	}
 	if o.MemoryLimit <= 0 {
 		o.MemoryLimit = 1 << 30
+	}
+	if o.OutputLimit <= 0 {
+		o.OutputLimit = 64 << 20
 	}
 	if o.Deadline <= 0 {
 		o.Deadline = time.Minute
