@@ -62,7 +62,7 @@ func expect(t *testing.T, name string, acts []string, said []string, want string
 
 func TestEveryFieldOfAGitRepo(t *testing.T) {
 	acts := strings.Fields("repo branch revision targetNamespace clientSecretName caBundle insecureSkipTLSVerify paths bundles " +
-		"paused serviceAccount targets pollingInterval chartPollingInterval helmSecretName helmSecretNameForPaths helmRepoURLRegex disablePolling forceSyncGeneration keepResources deleteNamespace correctDrift ociRegistrySecret webhookSecret")
+		"paused serviceAccount targets pollingInterval chartPollingInterval helmSecretName helmSecretNameForPaths helmRepoURLRegex disablePolling forceSyncGeneration keepResources deleteNamespace correctDrift ociRegistrySecret verify webhookSecret")
 	eachField(func(name string, spec *fleet.GitRepoSpec) {
 		expect(t, name, acts, effect.OfGitRepo(spec), "spec."+name)
 	})

@@ -48,7 +48,6 @@ import (
 	"github.com/flotilla-sh/flotilla/internal/pipeline"
 	"github.com/flotilla-sh/flotilla/internal/render"
 	"github.com/flotilla-sh/flotilla/internal/source/chart"
-	"github.com/flotilla-sh/flotilla/internal/source/git"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
 
@@ -67,6 +66,8 @@ type Options struct {
 	Namespace string
 	// CacheDir holds clones; it may be lost at any time.
 	CacheDir string
+	// GitCacheSize is how many bytes of clones stay there; 0 is no bound.
+	GitCacheSize int64
 	// Identity tells this hub from another; see guard.Guard.
 	Identity string
 	// Renderer renders; it must be safe for concurrent use.
@@ -200,7 +201,7 @@ type wiring struct {
 
 // wire adds all controllers: the table of contents of the hub.
 func wire(ctx context.Context, mgr manager.Manager, w wiring) error {
-	clones, err := git.NewCache(filepath.Join(w.options.CacheDir, "git"))
+	clones, err := openGitCache(filepath.Join(w.options.CacheDir, "git"), w.options.GitCacheSize)
 	if err != nil {
 		return err
 	}

@@ -46,21 +46,51 @@ func (r *Reader) Remote(ctx context.Context, repo *fleet.GitRepo) (git.Remote, e
 			InsecureSkipTLSVerify: repo.Spec.InsecureSkipTLSverify,
 		},
 	}
-	secret, err := credentialSecret(ctx, r.Live, repo)
-	if err != nil || secret == nil {
+	var err error
+	if remote.Credentials, err = r.credentials(ctx, repo); err != nil {
 		return remote, err
 	}
-	remote.Credentials, err = git.CredentialsFromSecret(string(secret.Type), secret.Data)
+	remote.Keys, err = r.keys(ctx, repo)
+	return remote, err
+}
+
+// credentials reads the Secret of a GitRepo; the zero value is none.
+func (r *Reader) credentials(ctx context.Context, repo *fleet.GitRepo) (git.Credentials, error) {
+	secret, err := credentialSecret(ctx, r.Live, repo)
+	if err != nil || secret == nil {
+		return git.Credentials{}, err
+	}
+	c, err := git.CredentialsFromSecret(string(secret.Type), secret.Data)
 	if err != nil {
 		// Secrets are not watched, so it is looked at again.
-		return remote, fault.Wait(retryMissingSecret, fault.ReasonOf(err, "InvalidSecret"),
+		return c, fault.Wait(retryMissingSecret, fault.ReasonOf(err, "InvalidSecret"),
 			fmt.Errorf("secret %s/%s: %w", secret.Namespace, secret.Name, err))
 	}
-	r.apps.share(&remote.Credentials)
-	if len(remote.Credentials.PrivateKey) > 0 && len(bytes.TrimSpace(remote.Credentials.KnownHosts)) == 0 {
-		remote.Credentials.KnownHosts, err = r.hostKeys(ctx)
+	r.apps.share(&c)
+	if len(c.PrivateKey) > 0 && len(bytes.TrimSpace(c.KnownHosts)) == 0 {
+		c.KnownHosts, err = r.hostKeys(ctx)
 	}
-	return remote, err
+	return c, err
+}
+
+// keys reads the public keys of which one must have signed a commit; nil where
+// any commit will do.
+func (r *Reader) keys(ctx context.Context, repo *fleet.GitRepo) (*git.Keys, error) {
+	if repo.Spec.Verify == nil {
+		return nil, nil
+	}
+	secret := &corev1.Secret{}
+	name := client.ObjectKey{Namespace: repo.Namespace, Name: repo.Spec.Verify.SecretName}
+	err := r.Live.Get(ctx, name, secret)
+	if apierrors.IsNotFound(err) {
+		return nil, fault.Wait(retryMissingSecret, ReasonSecretMissing, fmt.Errorf(
+			"spec.verify.secretName: there is no secret %s in namespace %s: create it with the public keys of those who sign commits", name.Name, name.Namespace))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read secret %s: %w", name, err)
+	}
+	keys, err := git.ParseKeys(name.String(), secret.Data)
+	return keys, fault.Wait(retryMissingSecret, fault.ReasonOf(err, "InvalidSecret"), err)
 }
 
 // hostKeys are the keys of SSH servers for all GitRepos whose Secret has none;

@@ -24,9 +24,14 @@ const defaultMaxPacks = 100
 type Cache struct {
 	dir      string
 	maxPacks int
+	// limit is how many bytes stay on disk; 0 is no bound.
+	limit int64
+
+	sweeping sync.Mutex
 
 	mu    sync.Mutex
 	repos map[string]*repository
+	usage Usage
 }
 
 // NewCache opens the cache in dir, which is created where it does not exist.
@@ -35,6 +40,13 @@ func NewCache(dir string) (*Cache, error) {
 		return nil, fmt.Errorf("cannot use %s as the Git cache: %w", dir, err)
 	}
 	return &Cache{dir: dir, maxPacks: defaultMaxPacks, repos: map[string]*repository{}}, nil
+}
+
+// Bound sets how many bytes the cache may hold, for what is fetched from now on.
+// The repositories used least recently go first; those in use stay.
+func (c *Cache) Bound(bytes int64) error {
+	c.limit = bytes
+	return c.sweep()
 }
 
 // Fetch returns the tree of a commit that Resolve gave for the remote. What the
@@ -48,20 +60,33 @@ func (c *Cache) Fetch(ctx context.Context, r Remote, commit string) (source.Tree
 		return source.Tree{}, fault.Stall(ReasonCommitNotFound, fmt.Errorf("%q is not a full commit hash", commit))
 	}
 	repo := c.repository(r.repositoryID())
+	tree, err := c.fetch(ctx, repo, r, plumbing.NewHash(strings.ToLower(commit)))
+	if repo.moved.Swap(false) {
+		if sweepErr := c.sweep(); err == nil {
+			err = sweepErr
+		}
+	}
+	return tree, err
+}
+
+func (c *Cache) fetch(ctx context.Context, repo *repository, r Remote, want plumbing.Hash) (source.Tree, error) {
 	unlock, err := repo.lock(ctx)
 	if err != nil {
 		return source.Tree{}, err
 	}
 	defer unlock()
-	want := plumbing.NewHash(strings.ToLower(commit))
 	s, err := repo.obtain(ctx, r, want)
 	if err != nil {
+		return source.Tree{}, err
+	}
+	if err := r.Keys.check(s, r, want); err != nil {
 		return source.Tree{}, err
 	}
 	files, err := newTree(s, want, repo.distrust)
 	if err != nil {
 		return source.Tree{}, fmt.Errorf("cannot read commit %s of %s from the Git cache: %w", want, r.place(), err)
 	}
+	repo.touch(files)
 	return source.Tree{Commit: want.String(), FS: files}, nil
 }
 
@@ -70,7 +95,7 @@ func (c *Cache) repository(id string) *repository {
 	defer c.mu.Unlock()
 	repo, ok := c.repos[id]
 	if !ok {
-		repo = &repository{dir: filepath.Join(c.dir, id), maxPacks: c.maxPacks, turn: make(chan struct{}, 1)}
+		repo = &repository{dir: filepath.Join(c.dir, id), maxPacks: c.maxPacks, limit: c.limit, turn: make(chan struct{}, 1)}
 		c.repos[id] = repo
 	}
 	return repo

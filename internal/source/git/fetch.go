@@ -2,6 +2,7 @@ package git
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -184,6 +185,8 @@ func (f fetching) transfer(ctx context.Context, s *store, what choose) (asked bo
 	if len(a.wants) == 0 {
 		return false, nil
 	}
+	s.limit = f.repo.limit
+	f.repo.moved.Store(true)
 	if err := s.pull(ctx, conn, refs, a); err != nil {
 		return false, f.failed(ctx, err)
 	}
@@ -203,6 +206,9 @@ func broken(err error) bool {
 }
 
 func (f fetching) failed(ctx context.Context, err error) error {
+	if errors.Is(err, errTooLarge) {
+		return f.tooLarge()
+	}
 	if ctx.Err() != nil {
 		return explain(ctx, f.remote, err)
 	}

@@ -28,6 +28,9 @@ type Remote struct {
 	Credentials Credentials
 	// TLS says which servers to trust.
 	TLS TLS
+	// Keys are those of which one must have signed a commit that is fetched; nil
+	// takes any commit.
+	Keys *Keys
 }
 
 // TLS says which certificates a server may show.

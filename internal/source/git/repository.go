@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync/atomic"
 	"time"
+	"weak"
 
 	"golang.org/x/sys/unix"
 )
@@ -15,6 +16,9 @@ import (
 // keptGenerations is how many clones of a repository stay on disk: the current
 // one, and the one before it for trees that are still being read.
 const keptGenerations = 2
+
+// lockName is the file that a process locks; its time is that of the last use.
+const lockName = "lock"
 
 // lockPoll is how often a lock that another process holds is tried again.
 const lockPoll = 50 * time.Millisecond
@@ -27,6 +31,12 @@ type repository struct {
 	dir string
 	// maxPacks is how many packs, one for each fetch, a generation may have.
 	maxPacks int
+	// limit is how many bytes one fetch may bring; 0 is no bound.
+	limit int64
+	// moved is set when a fetch has written to the disk.
+	moved atomic.Bool
+	// readers are the trees that were given out, under the turn.
+	readers []weak.Pointer[tree]
 	// turn is held by the one who works on the repository.
 	turn chan struct{}
 	// distrusted is set by readers that met damage.
@@ -58,7 +68,7 @@ func (r *repository) lockFile(ctx context.Context) (*os.File, error) {
 	if err := os.MkdirAll(r.dir, 0o700); err != nil {
 		return nil, fmt.Errorf("cannot write the Git cache: %w", err)
 	}
-	f, err := os.OpenFile(filepath.Join(r.dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	f, err := os.OpenFile(filepath.Join(r.dir, lockName), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("cannot write the Git cache: %w", err)
 	}

@@ -28,6 +28,8 @@ const objectCacheSize = 8 * cache.MiByte
 type store struct {
 	dir     string
 	objects *filesystem.Storage
+	// limit is how many bytes a pack may have; 0 is no bound.
+	limit int64
 }
 
 func openStore(dir string) (*store, error) {
@@ -46,7 +48,7 @@ func createStore(dir string) (*store, error) {
 }
 
 func newStore(dir string) *store {
-	return &store{dir, filesystem.NewStorage(osfs.New(dir), cache.NewObjectLRU(objectCacheSize))}
+	return &store{dir: dir, objects: filesystem.NewStorage(osfs.New(dir), cache.NewObjectLRU(objectCacheSize))}
 }
 
 // has tells whether the commit and its root are there. Packs are complete, so
@@ -160,8 +162,20 @@ func (s *store) take(req *packp.UploadPackRequest, res *packp.UploadPackResponse
 	if err := s.updateShallow(res); err != nil {
 		return err
 	}
-	err := packfile.UpdateObjectStorage(s.objects, packOf(req, res))
-	return errors.Join(err, res.Close())
+	err := packfile.UpdateObjectStorage(s.objects, bounded(packOf(req, res), s.limit))
+	err = errors.Join(err, res.Close())
+	if err != nil {
+		s.clean()
+	}
+	return err
+}
+
+// clean removes the pack that a transfer has left unfinished.
+func (s *store) clean() {
+	left, _ := filepath.Glob(filepath.Join(s.dir, "objects", "pack", "tmp_*"))
+	for _, file := range left {
+		_ = os.Remove(file)
+	}
 }
 
 // updateShallow comes before the pack: a shallow entry too many costs a few

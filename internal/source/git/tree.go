@@ -265,6 +265,9 @@ func (t *tree) blob(hash plumbing.Hash) ([]byte, error) {
 	if err != nil {
 		return nil, t.lost(err)
 	}
+	if b.Size > maxFile {
+		return nil, fault.Stall(ReasonTooLarge, fmt.Errorf("the file has %d bytes; files of more than %d cannot be deployed: take it out, or name it in .fleetignore", b.Size, maxFile))
+	}
 	r, err := b.Reader()
 	if err != nil {
 		return nil, t.lost(err)

@@ -162,6 +162,19 @@ type GitRepoSpec struct {
 	// +optional
 	// +nullable
 	ImageScanCommit *CommitSpec `json:"imageScanCommit,omitempty"`
+	// Verify refuses commits that are not signed by a known key; what was deployed
+	// before stays. It is an addition of Flotilla.
+	// +optional
+	// +nullable
+	Verify *CommitVerification `json:"verify,omitempty"`
+}
+
+// CommitVerification says whose signature a commit needs.
+type CommitVerification struct {
+	// SecretName is the Secret, in the namespace of the GitRepo, with public keys:
+	// each value holds armored PGP keys, or SSH keys one a line.
+	// +kubebuilder:validation:MinLength=1
+	SecretName string `json:"secretName"`
 }
 
 // BundlePath is a directory that is a bundle.
