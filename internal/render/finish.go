@@ -53,6 +53,9 @@ func (b *build) object(it item, rules Namespacing, defined map[string]Scope) (Ob
 		APIVersion: doc.APIVersion, Kind: doc.Kind, Namespace: doc.Namespace, Name: doc.Name,
 		hook: doc.Annotation(hook.Annotation),
 	}
+	if err := repeatedKey(doc.APIVersion, doc.Kind, doc.Object); err != nil {
+		return out, it.at(fmt.Errorf("%s: %w", describeObject(&out), err))
+	}
 	scope := b.scope(doc, rules, defined)
 	if !rules.Allows(scope) && !it.crds {
 		return out, it.at(rules.refusal(doc.Kind + " " + doc.Name))
