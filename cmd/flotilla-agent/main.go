@@ -23,6 +23,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/flotilla-sh/flotilla/internal/agent"
+	"github.com/flotilla-sh/flotilla/internal/agent/beside"
 	"github.com/flotilla-sh/flotilla/internal/render/worker"
 )
 
@@ -58,6 +59,7 @@ type flags struct {
 	metricsAddress            string
 	renderDeadline            time.Duration
 	renderMemory              int64
+	besideRancherFleet        bool
 	logLevel                  string
 }
 
@@ -74,6 +76,7 @@ func command() *cobra.Command {
 	cmd.Flags().StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of the agent's own cluster; empty means that it runs in it")
 	cmd.Flags().StringVar(&f.hubKubeconfig, "hub-kubeconfig", "", "kubeconfig of the hub; the namespace of its context is the cluster's")
 	cmd.Flags().StringVar(&f.namespace, "namespace", systemNamespace, "namespace on the agent's own cluster where it keeps its state")
+	cmd.Flags().BoolVar(&f.besideRancherFleet, "beside-rancher-fleet", false, "apply although an agent of Rancher Fleet is active on this cluster")
 	cmd.Flags().DurationVar(&f.heartbeat, "heartbeat", time.Minute, "time between two heartbeats to the hub")
 	cmd.Flags().DurationVar(&f.poll, "poll-interval", 0, "time between two looks at the hub, for links that must be idle in between; 0 keeps a watch open")
 	cmd.Flags().StringVar(&f.identity, "identity", "", "name of this agent among those of its cluster, of which one acts; empty means the name of the host")
@@ -145,8 +148,13 @@ func options(f flags) (agent.Options, error) {
 	if err != nil {
 		return agent.Options{}, fmt.Errorf("read the name of this host: %w; or set --identity", err)
 	}
+	var neighbours []string
+	if !f.besideRancherFleet {
+		neighbours = beside.Namespaces()
+	}
 	return agent.Options{
-		Spoke: spoke, Hub: hub, HubNamespace: namespace, Namespace: f.namespace,
+		RancherFleet: neighbours,
+		Spoke:        spoke, Hub: hub, HubNamespace: namespace, Namespace: f.namespace,
 		Identity: identity, Process: process(), Former: former(identity),
 		Heartbeat: f.heartbeat, Poll: f.poll, Settle: f.settle, Clock: clock.RealClock{},
 	}, nil

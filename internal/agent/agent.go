@@ -24,6 +24,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/flotilla-sh/flotilla/internal/agent/accounts"
+	"github.com/flotilla-sh/flotilla/internal/agent/beside"
 	"github.com/flotilla-sh/flotilla/internal/agent/deploy"
 	"github.com/flotilla-sh/flotilla/internal/agent/drift"
 	"github.com/flotilla-sh/flotilla/internal/agent/events"
@@ -64,6 +65,9 @@ type Options struct {
 	Settle time.Duration
 	// Heartbeat is the time between two heartbeats.
 	Heartbeat time.Duration
+	// RancherFleet are the namespaces in which an agent of Rancher Fleet, where it
+	// is active, makes this one do nothing.
+	RancherFleet []string
 	// Metrics takes the agent's Prometheus metrics; nil where nobody wants them.
 	Metrics prometheus.Registerer
 	// Renderer renders what the hub leaves to the cluster.
@@ -113,6 +117,9 @@ func act(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
+	if err := a.notBeside(ctx); err != nil {
+		return err
+	}
 	a.deploy.Restore(ctx, records)
 	logr.FromContextOrDiscard(ctx).Info("started", "deployments", len(records), "hub", o.Hub.Host, "namespace", o.HubNamespace)
 	var group sync.WaitGroup
@@ -129,8 +136,15 @@ func act(ctx context.Context, o Options) error {
 	group.Go(func() { a.deploy.Run(ctx) })
 	group.Go(func() { a.listen(ctx) })
 	group.Go(func() { a.watcher.Run(ctx) })
+	group.Go(func() { a.beside.Run(ctx) })
 	group.Wait()
 	return nil
+}
+
+// notBeside finds out whether the agent of Rancher Fleet is active before
+// anything is done.
+func (a *agent) notBeside(ctx context.Context) error {
+	return a.until(ctx, "could not look for the agent of Rancher Fleet", a.beside.Look)
 }
 
 // listen takes in what the hub says.
@@ -155,6 +169,7 @@ type agent struct {
 	watcher    *observe.Watcher
 	report     *report.Reporter
 	beat       heartbeat.Beat
+	beside     *beside.Watcher
 }
 
 func build(o Options) (*agent, error) {
@@ -218,6 +233,7 @@ func (a *agent) assemble(client *apply.Client, found *discovery.DiscoveryClient)
 	a.report = report.New(report.Options{
 		Hub: a.hub, Kinds: client.Kinds, Version: found, Clock: o.Clock, Namespace: o.Namespace, Unknown: a.deploy.Unknown,
 	})
+	a.beside = &beside.Watcher{Objects: client.Objects, Namespaces: o.RancherFleet, Tell: a.deploy.Beside, Clock: o.Clock}
 	a.beat = heartbeat.Beat{Hub: a.hub, Identity: o.Identity, Interval: o.Heartbeat, Clock: o.Clock, Anew: a.report.Anew}
 }
 
@@ -239,16 +255,26 @@ func protobuf(config *rest.Config) *rest.Config {
 // load makes the agent's namespace and reads what it had stored there, as soon
 // as its cluster answers.
 func (a *agent) load(ctx context.Context) ([]*state.Record, error) {
+	var records []*state.Record
+	err := a.until(ctx, "could not read the stored state", func(ctx context.Context) (err error) {
+		records, err = a.loadOnce(ctx)
+		return err
+	})
+	return records, err
+}
+
+// until tries something that the start needs until it succeeds.
+func (a *agent) until(ctx context.Context, failure string, try func(context.Context) error) error {
 	pause := startRetry
 	for {
-		records, err := a.loadOnce(ctx)
+		err := try(ctx)
 		if err == nil {
-			return records, nil
+			return nil
 		}
-		logr.FromContextOrDiscard(ctx).Info("could not read the stored state; trying again", "error", err.Error())
+		logr.FromContextOrDiscard(ctx).Info(failure+"; trying again", "error", err.Error())
 		select {
 		case <-ctx.Done():
-			return nil, fmt.Errorf("stopped before the stored state could be read: %w", err)
+			return fmt.Errorf("stopped: %s: %w", failure, err)
 		case <-a.options.Clock.After(wait.Jitter(pause, 0.5)):
 			pause = min(2*pause, startRetryTo)
 		}

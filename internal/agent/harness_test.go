@@ -159,6 +159,8 @@ type world struct {
 	ended chan struct{}
 	// settle is how long the agent waits before objects leave a bundle.
 	settle time.Duration
+	// neighbours are the namespaces of Rancher Fleet.
+	neighbours []string
 	// poll is the time between two looks at the hub; 0 watches.
 	poll time.Duration
 }
@@ -210,7 +212,7 @@ func (w *world) start() *world {
 		done <- agent.Run(ctx, agent.Options{
 			Spoke: spoke, Hub: hub,
 			HubNamespace: w.namespace, Namespace: w.state, Identity: "test",
-			Heartbeat: time.Minute, Settle: w.settle, Poll: w.poll, Renderer: render.New(), Clock: clock.RealClock{},
+			RancherFleet: w.neighbours, Heartbeat: time.Minute, Settle: w.settle, Poll: w.poll, Renderer: render.New(), Clock: clock.RealClock{},
 		})
 	}()
 	var once sync.Once

@@ -93,6 +93,7 @@ type Controller struct {
 
 	mu     sync.Mutex
 	listed bool
+	beside string
 	jobs   map[string]*job
 	labels map[string]string
 }
@@ -223,6 +224,16 @@ func (c *Controller) Found(label string) {
 	}
 }
 
+// Beside takes in why nothing may be done on this cluster; "" is that it may.
+func (c *Controller) Beside(why string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.beside = why
+	for name := range c.jobs {
+		c.queue.Add(name)
+	}
+}
+
 // Unknown is the number of deployments on the cluster that the hub does not
 // know; they are kept.
 func (c *Controller) Unknown() int {
@@ -262,6 +273,7 @@ func (c *Controller) look(name string) (job, Decision, bool) {
 		j.observed = c.observer.Findings(j.record.Owner().Label)
 	}
 	facts := j.facts(c.listed, c.clock.Now())
+	facts.Beside = c.beside
 	facts.Blocked, facts.Dependents = c.dependencies(j)
 	return *j, Decide(facts), true
 }

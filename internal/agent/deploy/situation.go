@@ -23,6 +23,8 @@ type Facts struct {
 	// WentBack is true where the hub's generation is lower than one that was
 	// acted on, and wants something else.
 	WentBack bool
+	// Beside is why this agent does nothing at all: another one is at work.
+	Beside string
 	// Hold is why the hub wants nothing to be changed now.
 	Hold string
 	// Refusal is why this agent cannot do what is asked.
@@ -69,6 +71,7 @@ const (
 	Deleting   Situation = "DeletedWithoutMark"
 	WentBack   Situation = "GenerationWentBack"
 	Refused    Situation = "Refused"
+	Beside     Situation = "RancherFleetActive"
 	Held       Situation = "Held"
 	Blocked    Situation = "WaitingForDependencies"
 	Settling   Situation = "Settling"
@@ -115,6 +118,8 @@ func Decide(f Facts) Decision {
 	switch {
 	case !f.Desired && !f.Recorded:
 		return Decision{Situation: Unknown, Action: Forget}
+	case f.Beside != "" && (f.Recorded || !f.Mark):
+		return Decision{Situation: Beside, Message: f.Beside}
 	case f.Removing && f.Desired && !f.Mark:
 		return Decision{Situation: Withdrawn, Action: Unmark}
 	case f.Mark && f.Older && f.Recorded && !f.Removing:

@@ -56,7 +56,7 @@ func (j *job) statusOf(d Decision, now time.Time) (fleet.BundleDeploymentStatus,
 // between removing it and saying so.
 func (j *job) removalState(reported *fleet.RemovalStatus, d Decision) *fleet.RemovalStatus {
 	switch {
-	case d.Situation == Needed:
+	case d.Situation == Needed, d.Situation == Beside && j.desired != nil && j.desired.Spec.Removal != nil:
 		return &fleet.RemovalStatus{Message: d.Message}
 	case j.removal != nil || d.Situation != Removed:
 		return j.removal
@@ -202,7 +202,7 @@ func (j *job) waits() bool {
 // problem is why what is wanted is not applied.
 func (j *job) problem(d Decision) (reason, message string) {
 	switch d.Situation {
-	case Refused, WentBack, Blocked, Deleting, GivenUp, TooLate:
+	case Refused, Beside, WentBack, Blocked, Deleting, GivenUp, TooLate:
 		return string(d.Situation), d.Message
 	}
 	if j.trouble.id != j.attemptID() || j.finished() && !j.drifted() {
