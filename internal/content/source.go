@@ -51,11 +51,11 @@ func EncodeSource(key Key, files Files, request any) (Encoded, error) {
 }
 
 // FetchSource reads and verifies a render request and its files, sorted by
-// path. The request is decoded into request.
-func FetchSource(ctx context.Context, from Getter, root Ref, request any) ([]source.File, Fetched, error) {
+// path. The request is decoded into request. What kept has is not read again.
+func FetchSource(ctx context.Context, from Getter, kept Keeper, root Ref, request any) ([]source.File, Fetched, error) {
 	var raw json.RawMessage
 	var parts []filePart
-	f := fetch{from: from, kept: memory{}, root: root}
+	f := fetch{from: from, kept: kept, root: root}
 	err := f.walk(ctx, func(_ Ref, p payload) {
 		parts = append(parts, p.Files...)
 		if p.Request != nil {

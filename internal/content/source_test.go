@@ -2,6 +2,7 @@ package content
 
 import (
 	"bytes"
+	"fmt"
 	"reflect"
 	"testing"
 
@@ -55,7 +56,7 @@ func TestSourceComesBackWholeAndKeepsSecretsApart(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got request
-	back, _, err := FetchSource(t.Context(), shelf{}.put(enc), enc.Root.Ref, &got)
+	back, _, err := FetchSource(t.Context(), shelf{}.put(enc), memory{}, enc.Root.Ref, &got)
 	if err != nil || !reflect.DeepEqual(back, files) || !reflect.DeepEqual(got, want) {
 		t.Errorf("%d files of %d, request %v: %v", len(back), len(files), got, err)
 	}
@@ -75,5 +76,39 @@ func TestSourceComesBackWholeAndKeepsSecretsApart(t *testing.T) {
 	}
 	if _, _, err := FetchObjects(t.Context(), shelf{}.put(enc), memory{}, enc.Root.Ref); err == nil {
 		t.Error("a source is taken for an empty manifest")
+	}
+}
+
+func TestSourceThatChangesLittleIsFetchedInPart(t *testing.T) {
+	var files []source.File
+	for i := range 40 {
+		text := fmt.Sprintf("kind: ConfigMap\n#%d\n%s", i, bytes.Repeat([]byte(fmt.Sprint("#", i*7919, "\n")), 3000))
+		files = append(files, source.File{Path: fmt.Sprintf("templates/%02d.yaml", i), Data: []byte(text)})
+	}
+	encode := func(request string) Encoded {
+		shared, err := EncodeSharedFiles(key, files)
+		if err != nil {
+			t.Fatal(err)
+		}
+		enc, err := EncodeSource(key, shared, request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return enc
+	}
+	kept, request := memory{}, ""
+	first := encode("one")
+	if _, _, err := FetchSource(t.Context(), shelf{}.put(first), kept, first.Root.Ref, &request); err != nil {
+		t.Fatal(err)
+	}
+	files[17].Data = append(files[17].Data, "# more\n"...)
+	second := encode("two")
+	back, took, err := FetchSource(t.Context(), shelf{}.put(second), kept, second.Root.Ref, &request)
+	if err != nil || !reflect.DeepEqual(back, files) || request != "two" {
+		t.Fatalf("%d files, request %q: %v", len(back), request, err)
+	}
+	// The root, the request and the chunk with the file are new.
+	if took.Payloads > 3 || took.Reused != len(second.Chunks)+1-took.Payloads {
+		t.Errorf("of %d chunks %d payloads were fetched and %d kept", len(second.Chunks), took.Payloads, took.Reused)
 	}
 }

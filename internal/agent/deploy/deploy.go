@@ -90,6 +90,7 @@ type Controller struct {
 	settle    time.Duration
 
 	registries registries
+	sources    sourceParts
 
 	mu     sync.Mutex
 	listed bool
@@ -126,8 +127,9 @@ func New(o Options) *Controller {
 	return &Controller{
 		hub: o.Hub, store: o.Store, engine: o.Engine, accounts: o.Accounts, renderer: o.Renderer, observer: o.Observer, clock: o.Clock, changed: o.KindsChanged,
 		namespace: o.Namespace, settle: o.Settle, teller: o.Teller, metrics: newMetrics(),
-		queue: workqueue.NewTypedDelayingQueue[string](),
-		jobs:  map[string]*job{}, labels: map[string]string{},
+		sources: newSourceParts(),
+		queue:   workqueue.NewTypedDelayingQueue[string](),
+		jobs:    map[string]*job{}, labels: map[string]string{},
 	}
 }
 

@@ -39,7 +39,7 @@ func (c *Controller) renderHere(ctx context.Context, j job, source content.Ref, 
 	}
 	var request engine.Request
 	var took content.Fetched
-	request.Files, took, err = content.FetchSource(ctx, c.origin(next.Registry), source, &request)
+	request.Files, took, err = content.FetchSource(ctx, c.origin(next.Registry), c.sources, source, &request)
 	c.count(j.name, source, took)
 	if err != nil {
 		return err
