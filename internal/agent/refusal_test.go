@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	"github.com/flotilla-sh/flotilla/internal/apireq"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
 
@@ -217,4 +218,44 @@ webhooks:
 		}
 		return nil
 	})
+}
+
+// TestRefusedIsTriedAgainAtLittleCost counts what each attempt asks for.
+func TestRefusedIsTriedAgainAtLittleCost(t *testing.T) {
+	w := newWorld(t)
+	shop := w.ns("shop")
+	objects := func(value, app string) []string {
+		out := []string{configMap(shop, "changed", value), selecting(shop, app)}
+		for i := range 10 {
+			out = append(out, configMap(shop, fmt.Sprint("same-", i), "1"))
+		}
+		return out
+	}
+	w.deploy("web", objects("1", "x"))
+	w.start()
+	w.until("web", applied)
+	w.deploy("web", objects("2", "z"))
+	w.until("web", in(fleet.ErrApplied))
+	w.spoke.Reset()
+	w.hub.Reset()
+	tried := func(r apireq.Request) bool { return r.Verb == apireq.Patch && r.Resource == "deployments" }
+	w.eventually(func() error {
+		if n := len(w.spoke.Seen(tried)); n < 2 {
+			return fmt.Errorf("tried %d times", n)
+		}
+		return nil
+	})
+	w.stop()
+	attempts := len(w.spoke.Seen(tried))
+	concerned := func(r apireq.Request) bool { return r.Namespace == shop && r.Verb != apireq.Watch }
+	// Each changed object, and whether the refused one would do as a new one.
+	if seen := w.spoke.Seen(concerned); len(seen) > 3*attempts+2 {
+		t.Errorf("%d attempts made %d requests: %v", attempts, len(seen), seen)
+	}
+	if seen := w.spoke.Seen(func(r apireq.Request) bool { return concerned(r) && r.Writes() }); len(seen) > 0 {
+		t.Errorf("the attempts wrote: %v", seen)
+	}
+	if seen := w.hub.Seen(func(r apireq.Request) bool { return writes(r) && !reported(r) || r.Resource == "configmaps" }); len(seen) > 0 {
+		t.Errorf("the attempts asked the hub: %v", seen)
+	}
 }
