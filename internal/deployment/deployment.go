@@ -210,7 +210,7 @@ func ID(contentDigest string, options fleet.BundleDeploymentOptions) string {
 // forAgent keeps those options that an agent acts on. What the render used is
 // in the manifest already.
 func forAgent(o fleet.BundleDeploymentOptions) fleet.BundleDeploymentOptions {
-	o.Kustomize, o.YAML, o.Render = nil, nil, ""
+	o.Kustomize, o.YAML, o.Render, o.Overwrites = nil, nil, "", nil
 	o.Helm = helmForAgent(o.Helm)
 	return o
 }

@@ -52,13 +52,7 @@ func OfBundle(spec *fleet.BundleSpec) []string {
 }
 
 func ofOptions(o *fleet.BundleDeploymentOptions) []string {
-	fields := map[string]bool{
-		"overwrites":                   len(o.Overwrites) > 0,
-		"correctDrift.keepFailHistory": o.CorrectDrift != nil && o.CorrectDrift.KeepFailHistory,
-	}
-	if h := o.Helm; h != nil {
-		fields["helm.maxHistory"] = h.MaxHistory != 0
-	}
+	fields := map[string]bool{}
 	for _, key := range reservedOf(o.NamespaceLabels) {
 		fields["namespaceLabels["+key+"]"] = true
 	}

@@ -78,7 +78,9 @@ func TestEveryFieldOfACluster(t *testing.T) {
 func TestEveryOptionOfABundle(t *testing.T) {
 	// Those that are held are not said to have no effect.
 	held := "serviceAccount allowedTargetNamespaceSelector render templateManifests "
-	acts := strings.Fields(held + "defaultNamespace namespace kustomize helm createNamespace forceSyncGeneration yaml diff " +
+	// What is asked for is so without: objects that move are handed over.
+	needless := "overwrites "
+	acts := strings.Fields(held + needless + "defaultNamespace namespace kustomize helm createNamespace forceSyncGeneration yaml diff " +
 		"keepResources ignore correctDrift deleteCRDResources deleteNamespace namespaceLabels namespaceAnnotations downstreamResources")
 	eachField(func(name string, o *fleet.BundleDeploymentOptions) {
 		expect(t, name, acts, effect.OfBundle(&fleet.BundleSpec{BundleDeploymentOptions: *o}), name)
@@ -88,7 +90,9 @@ func TestEveryOptionOfABundle(t *testing.T) {
 }
 
 func TestEveryHelmOptionOfABundle(t *testing.T) {
-	acts := strings.Fields("chart repo releaseName version values templateValues valuesFrom force takeOwnership timeoutSeconds waitForJobs atomic valuesFiles " +
+	// There are no Helm revisions to be kept.
+	needless := "maxHistory "
+	acts := strings.Fields(needless + "chart repo releaseName version values templateValues valuesFrom force takeOwnership timeoutSeconds waitForJobs atomic valuesFiles " +
 		"disablePreProcess disableDNS skipSchemaValidation disableDependencyUpdate")
 	eachField(func(name string, helm *fleet.HelmOptions) {
 		spec := fleet.BundleSpec{}
@@ -102,7 +106,7 @@ func TestOfBundle(t *testing.T) {
 	spec.CorrectDrift = &fleet.CorrectDrift{Enabled: true, Force: true, KeepFailHistory: true}
 	spec.Targets = []fleet.BundleTarget{{}}
 	spec.Targets[0].NamespaceLabels = map[string]string{"team": "web", "pod-security.kubernetes.io/enforce": "privileged", "kubernetes.io/metadata.name": "x"}
-	want := []string{"correctDrift.keepFailHistory", "namespaceLabels[kubernetes.io/metadata.name]", "namespaceLabels[pod-security.kubernetes.io/enforce]", "rolloutStrategy"}
+	want := []string{"namespaceLabels[kubernetes.io/metadata.name]", "namespaceLabels[pod-security.kubernetes.io/enforce]", "rolloutStrategy"}
 	if diff := cmp.Diff(want, effect.OfBundle(&spec)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
