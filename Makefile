@@ -51,10 +51,10 @@ e2e: build controlplane ## Run the end-to-end tests (RUN=pattern)
 	go test -v -timeout 40m ./e2e $(if $(RUN),-run '$(RUN)')
 
 BENCH_FLAGS = $(if $(ROW),--row=$(ROW)) $(if $(N),--n=$(N)) $(if $(REPEATS),--repeats=$(REPEATS)) \
-	$(if $(CHARTS),--charts=$(CHARTS)) $(if $(REQUESTS),--requests)
+	$(if $(CHARTS),--charts=$(CHARTS)) $(if $(REQUESTS),--requests) $(if $(PROFILES),--profiles=$(PROFILES))
 
 .PHONY: bench
-bench: build controlplane ## Measure what a fleet costs (ROW=names N=clusters REPEATS=n CHARTS=directory OUT=file REQUESTS=1)
+bench: build controlplane ## Measure what a fleet costs (ROW=names N=clusters REPEATS=n CHARTS=directory OUT=file REQUESTS=1 PROFILES=directory)
 	@mkdir -p $(dir $(OUT))
 	go build -o $(BIN)/flotilla-bench ./internal/bench/flotilla-bench
 	$(BIN)/flotilla-bench --bin=$(BIN) --out=$(OUT) $(BENCH_FLAGS)
@@ -64,6 +64,7 @@ bench: build controlplane ## Measure what a fleet costs (ROW=names N=clusters RE
 bench-compare: build controlplane ## Measure another commit and this one (BASE=commit, and what bench takes)
 	@test -n "$(BASE)" || { echo "name the commit to compare with: make bench-compare BASE=main~5 ROW=deploy N=100"; exit 1; }
 	go build -o $(BIN)/flotilla-bench ./internal/bench/flotilla-bench
+	git worktree remove --force $(BIN)/base 2>/dev/null || true
 	git worktree add --force --detach $(BIN)/base $(BASE)
 	trap 'git worktree remove --force $(BIN)/base' EXIT; \
 	mkdir -p $(BIN)/base/bin && ln -sf $(BIN)/controlplane $(BIN)/base/bin/controlplane && \

@@ -46,7 +46,7 @@ type flags struct {
 	n, repeats               int
 	heartbeat                time.Duration
 	requests                 bool
-	profile                  string
+	profile, profiles        string
 }
 
 func command() *cobra.Command {
@@ -70,6 +70,7 @@ func command() *cobra.Command {
 	cmd.Flags().IntVar(&f.repeats, "repeats", 0, "how often each row is measured (default: 3; the longest rows once)")
 	cmd.Flags().DurationVar(&f.heartbeat, "heartbeat", time.Minute, "time between two heartbeats of an agent")
 	cmd.Flags().BoolVar(&f.requests, "requests", false, "print the requests of each row by program, verb and resource")
+	cmd.Flags().StringVar(&f.profiles, "profiles", "", "directory for CPU profiles of hub and API server while bundles are created and changed")
 	cmd.Flags().StringVar(&f.profile, "cpuprofile", "", "file for a CPU profile of the simulated agents")
 	return cmd
 }
@@ -105,7 +106,7 @@ func run(ctx context.Context, f flags) error {
 	}
 	defer stop()
 	began := time.Now()
-	options := rows.Options{Bin: f.bin, Charts: f.charts, Heartbeat: f.heartbeat, HubArgs: f.hubArgs, Log: func(format string, args ...any) {
+	options := rows.Options{Bin: f.bin, Charts: f.charts, Heartbeat: f.heartbeat, HubArgs: f.hubArgs, Profiles: f.profiles, Log: func(format string, args ...any) {
 		fmt.Fprintf(os.Stderr, "%7.1fs  %s\n", time.Since(began).Seconds(), fmt.Sprintf(format, args...))
 	}}
 	file := report.File{Commit: f.commit, Date: began.UTC(), Machine: report.ThisMachine()}

@@ -85,6 +85,7 @@ func (r *Run) rollout(ctx context.Context, s *stage.Stage, raw stage.Raw, o roll
 		{"update", "two", s.Update, raw.Updates(pairs)},
 	} {
 		r.Log("%s %d bundles: %.0f deployments", phase.name, len(o.bundles), pairs)
+		profiled := s.Profile(ctx, phase.name)
 		took, use, err := s.Cost(ctx, func(ctx context.Context) (time.Time, error) {
 			for _, b := range o.bundles {
 				if err := phase.act(ctx, o.filled(b, phase.value)); err != nil {
@@ -94,6 +95,9 @@ func (r *Run) rollout(ctx context.Context, s *stage.Stage, raw stage.Raw, o roll
 			return s.AwaitReady(ctx, o.want())
 		})
 		if err != nil {
+			return err
+		}
+		if err := profiled(); err != nil {
 			return err
 		}
 		r.phase(phase.name, use)

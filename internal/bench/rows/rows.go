@@ -69,6 +69,9 @@ type Options struct {
 	HubArgs []string
 	// Heartbeat is that of the agents.
 	Heartbeat time.Duration
+	// Profiles is a directory for CPU profiles of hub and API server in the
+	// phases of a rollout; empty makes none.
+	Profiles string
 	// Log tells what is being done.
 	Log func(format string, args ...any)
 }
@@ -105,7 +108,7 @@ func (r *Run) phase(name string, use meter.Use) {
 
 // stage starts a lab.
 func (r *Run) stage(ctx context.Context) (*stage.Stage, error) {
-	return stage.Start(ctx, stage.Options{Bin: r.Bin, Heartbeat: r.Heartbeat, HubArgs: r.HubArgs, Log: r.Log})
+	return stage.Start(ctx, stage.Options{Bin: r.Bin, Heartbeat: r.Heartbeat, HubArgs: r.HubArgs, Profiles: r.Profiles, Log: r.Log})
 }
 
 // fleet starts a lab, measures what its API server can do, and gives it n

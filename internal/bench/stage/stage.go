@@ -37,6 +37,8 @@ type Options struct {
 	Spokes []lab.Spoke
 	// HubArgs and AgentArgs are given to the programs.
 	HubArgs, AgentArgs []string
+	// Profiles is a directory for CPU profiles; empty makes none.
+	Profiles string
 	// Log tells what is being done.
 	Log func(format string, args ...any)
 }
@@ -58,6 +60,8 @@ type Stage struct {
 	version *version.Info
 	fleet   *sim.Fleet
 	members []sim.Member
+	// hubProfiles is where the hub serves profiles of itself.
+	hubProfiles string
 }
 
 // Start brings a lab up, with a fresh etcd.
@@ -78,11 +82,14 @@ func (s *Stage) start(ctx context.Context) error {
 	if err := os.WriteFile(policy, []byte(meter.Policy), 0o600); err != nil {
 		return err
 	}
-	var err error
+	serverArgs, hubArgs, err := s.profileArgs()
+	if err != nil {
+		return err
+	}
 	s.Lab, err = lab.Start(ctx, lab.Options{
 		Dir: filepath.Join(s.dir, "lab"), Programs: lab.ProgramsIn(s.options.Bin), Products: true,
-		Spokes: s.options.Spokes, APIServerArgs: meter.ServerArgs(policy),
-		HubArgs: s.options.HubArgs, AgentArgs: s.options.AgentArgs,
+		Spokes: s.options.Spokes, APIServerArgs: append(meter.ServerArgs(policy), serverArgs...),
+		HubArgs: append(hubArgs, s.options.HubArgs...), AgentArgs: s.options.AgentArgs,
 	})
 	if err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -85,7 +86,10 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	err := c.register(ctx, cluster)
 	fleet.SetCondition(&cluster.Status.Conditions, reconcile.Outcome(fleet.ConditionProcessed, err), c.Clock.Now())
 	fleet.SetCondition(&cluster.Status.Conditions, effect.Condition(effect.OfCluster(&cluster.Spec)), c.Clock.Now())
-	if patchErr := patcher.Status(ctx, cluster); patchErr != nil {
+	// Roll-ups write the same status. Another try costs one request; to look at
+	// all again would cost one for each object.
+	patchErr := retry.RetryOnConflict(retry.DefaultBackoff, func() error { return patcher.Status(ctx, cluster) })
+	if patchErr != nil {
 		return reconcile.Result(ctx, patchErr)
 	}
 	return reconcile.Result(ctx, err)
