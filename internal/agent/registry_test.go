@@ -81,6 +81,11 @@ func TestContentFromARegistry(t *testing.T) {
 	w.start()
 	w.until("web", refusedWith("does not answer"))
 	w.untilValue(shop, "a", "1")
+
+	// It comes by itself once the registry answers again.
+	server.Resume()
+	w.until("web", ready)
+	w.untilValue(shop, "a", "5")
 }
 
 func TestRegistryThatRefusesTheAgent(t *testing.T) {

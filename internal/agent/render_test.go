@@ -2,6 +2,7 @@ package agent_test
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
@@ -149,6 +150,59 @@ data:
 	w.until("web", ready)
 	if w.data(shop, "cm", "more") != "2" || w.data(shop, "cm", "random") == random {
 		t.Error("the new source was not rendered")
+	}
+}
+
+// TestGeneratedCertificatesStay renders a chart that makes certificates of its
+// own: neither a new start of the agent nor a correction makes them anew.
+func TestGeneratedCertificatesStay(t *testing.T) {
+	files := rendertest.Chart(t, "kyverno")
+	w := newWorld(t)
+	shop := w.ns("shop")
+	own := map[string]any{"createSelfSignedCert": true}
+	w.deployRequest(render.Request{Files: files, Bundle: "kyverno", Options: fleet.BundleDeploymentOptions{DefaultNamespace: shop, Helm: &fleet.HelmOptions{
+		Values: &fleet.GenericMap{Data: map[string]any{
+			"crds": map[string]any{"install": false}, "admissionController": own, "cleanupController": own,
+		}},
+	}}})
+	w.deploy("kyverno", nil, func(bd *fleet.BundleDeployment) { bd.Spec.CorrectDrift = &fleet.CorrectDrift{Enabled: true} })
+	w.start()
+	w.until("kyverno", applied)
+	certificates := func() map[string]string {
+		t.Helper()
+		list := &corev1.SecretList{}
+		if err := server.client.List(w.ctx, list, client.InNamespace(shop), client.HasLabels{fleet.DeploymentLabel}); err != nil {
+			t.Fatal(err)
+		}
+		versions := map[string]string{}
+		for i := range list.Items {
+			if len(list.Items[i].Data["tls.crt"]) > 0 {
+				versions[list.Items[i].Name] = list.Items[i].ResourceVersion
+			}
+		}
+		return versions
+	}
+	first := certificates()
+	if len(first) < 4 {
+		t.Fatalf("the chart has made %d certificates: %v", len(first), first)
+	}
+	w.stop()
+	w.start()
+	accounts := &corev1.ServiceAccountList{}
+	if err := server.client.List(w.ctx, accounts, client.InNamespace(shop), client.HasLabels{fleet.DeploymentLabel}); err != nil || len(accounts.Items) == 0 {
+		t.Fatalf("%d accounts: %v", len(accounts.Items), err)
+	}
+	account := &accounts.Items[0]
+	if err := server.client.Delete(w.ctx, account); err != nil {
+		t.Fatal(err)
+	}
+	w.eventually(func() error {
+		_, err := w.object("v1/ServiceAccount", shop, account.Name)
+		return err
+	})
+	w.until("kyverno", applied)
+	if again := certificates(); !maps.Equal(again, first) {
+		t.Errorf("certificates were written again: %v, were %v", again, first)
 	}
 }
 

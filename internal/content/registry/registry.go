@@ -15,6 +15,7 @@ import (
 	"github.com/opencontainers/go-digest"
 	"github.com/opencontainers/image-spec/specs-go"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/clock"
 	"oras.land/oras-go/v2/errdef"
 	"oras.land/oras-go/v2/registry/remote"
@@ -43,11 +44,14 @@ const (
 	ReasonUnauthorized = "RegistryUnauthorized"
 )
 
-// Pauses after an error of a registry.
+// Pauses after an error of a registry, at least: a fleet that waits for one must
+// not come back at once.
 const (
 	unreachableRetry  = 30 * time.Second
 	unauthorizedRetry = 2 * time.Minute
 	failedFor         = 5 * time.Second
+	// jitter is by how much more they may be longer.
+	jitter = 0.5
 )
 
 // Registry is a repository with content.
@@ -368,10 +372,10 @@ func (r *Registry) explain(what string, err error) error {
 	case err == nil:
 		return nil
 	case Unauthorized(err):
-		return fault.Wait(unauthorizedRetry, ReasonUnauthorized, fmt.Errorf(
+		return fault.Wait(wait.Jitter(unauthorizedRetry, jitter), ReasonUnauthorized, fmt.Errorf(
 			"%s: %s refuses the credentials of %q: correct the username and password in its Secret, or what they may do there: %w", what, at, r.access.Username, err))
 	case Unreachable(err):
-		return fault.Wait(unreachableRetry, ReasonUnreachable, fmt.Errorf("%s: %s does not answer: %w", what, at, err))
+		return fault.Wait(wait.Jitter(unreachableRetry, jitter), ReasonUnreachable, fmt.Errorf("%s: %s does not answer: %w", what, at, err))
 	}
 	return fmt.Errorf("%s: %s: %w", what, at, err)
 }

@@ -275,3 +275,22 @@ func TestDamageIsSeen(t *testing.T) {
 		t.Errorf("%d objects, %v", n, err)
 	}
 }
+
+// TestPausesAreSpread asks a registry that does not answer, as several
+// agents do.
+func TestPausesAreSpread(t *testing.T) {
+	w := newWorld(t)
+	w.server.Stop()
+	pauses := map[time.Duration]bool{}
+	for range 4 {
+		_, err := w.open().Get(t.Context(), content.Ref{Name: "c-1"})
+		after := fault.AfterOf(err)
+		if fault.KindOf(err) != fault.Waiting || after < 30*time.Second || after > 45*time.Second {
+			t.Fatalf("waits %s: %v", after, err)
+		}
+		pauses[after] = true
+	}
+	if len(pauses) < 2 {
+		t.Errorf("everybody comes back after %v", pauses)
+	}
+}

@@ -54,6 +54,40 @@ func TestSecretOfARegistry(t *testing.T) {
 	}
 }
 
+// TestStandardRegistry is --content-registry-secret: the place of bundles that
+// name none.
+func TestStandardRegistry(t *testing.T) {
+	w := newWorld(t)
+	data := func(path string) map[string][]byte {
+		return map[string][]byte{"reference": []byte("registry.example.org/" + path)}
+	}
+	standard := &corev1.Secret{ObjectMeta: w.meta("standard"), Type: fleet.OCIStorageType, Data: data("standard")}
+	w.create(standard)
+	w.create(w.registrySecret(data("own")))
+	plain := &fleet.Bundle{ObjectMeta: w.meta("plain")}
+	r := registries.New(w.client, w.key(), client.ObjectKeyFromObject(standard), w.clock)
+	of := func(bundle *fleet.Bundle) string {
+		t.Helper()
+		place, err := r.Of(w.ctx, bundle)
+		w.must(err)
+		w.must(place.Grant(w.ctx, w.namespace))
+		copied := &corev1.Secret{ObjectMeta: w.meta(place.Name)}
+		if !w.exists(copied) {
+			t.Fatal("no Secret for the agent")
+		}
+		return string(copied.Data["reference"])
+	}
+	if got := of(plain); !strings.HasPrefix(got, "registry.example.org/standard/") {
+		t.Errorf("a bundle that names none goes to %s", got)
+	}
+	if got := of(w.bundle()); !strings.HasPrefix(got, "registry.example.org/own/") {
+		t.Errorf("a bundle that names one goes to %s", got)
+	}
+	if place, err := w.registries().Of(w.ctx, plain); err != nil || place != nil {
+		t.Errorf("without the flag: %v, %v", place, err)
+	}
+}
+
 // TestAgentsGetAccess follows the Secret of one agent.
 func TestAgentsGetAccess(t *testing.T) {
 	w := newWorld(t)
