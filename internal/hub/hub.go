@@ -32,6 +32,7 @@ import (
 	"github.com/flotilla-sh/flotilla/internal/content"
 	"github.com/flotilla-sh/flotilla/internal/hub/access"
 	"github.com/flotilla-sh/flotilla/internal/hub/bundle/deploy"
+	"github.com/flotilla-sh/flotilla/internal/hub/bundle/write"
 	"github.com/flotilla-sh/flotilla/internal/hub/capabilities"
 	"github.com/flotilla-sh/flotilla/internal/hub/cluster/lease"
 	"github.com/flotilla-sh/flotilla/internal/hub/cluster/register"
@@ -40,6 +41,7 @@ import (
 	"github.com/flotilla-sh/flotilla/internal/hub/gitrepo/poll"
 	"github.com/flotilla-sh/flotilla/internal/hub/gitrepo/webhook"
 	"github.com/flotilla-sh/flotilla/internal/hub/guard"
+	"github.com/flotilla-sh/flotilla/internal/hub/helmop"
 	"github.com/flotilla-sh/flotilla/internal/hub/lean"
 	"github.com/flotilla-sh/flotilla/internal/hub/noeffect"
 	"github.com/flotilla-sh/flotilla/internal/hub/registries"
@@ -219,6 +221,7 @@ func wire(ctx context.Context, mgr manager.Manager, w wiring) error {
 		c      = mgr.GetClient()
 		now    = clock.RealClock{}
 		store  = content.NewStore(w.live)
+		packed = &write.Writer{Client: c, Live: w.live, Store: store, Key: w.key}
 		where  = registries.New(w.live, w.key, standard, now)
 		stages = &pipeline.Stages{Renderer: render.NewMemo(w.options.Renderer, renderRoom), Key: w.key, MaxRenders: w.options.MaxRenders}
 		events = mgr.GetEventRecorder("flotilla-hub")
@@ -228,7 +231,8 @@ func wire(ctx context.Context, mgr manager.Manager, w wiring) error {
 		mgr.Add(manager.RunnableFunc(w.guard.Run)),
 		(&poll.Controller{Client: c, Access: reach, Events: events, Clock: now}).Setup(ctx, mgr),
 		(&webhook.Receiver{Client: c, Live: w.live, Namespace: w.options.Namespace, Events: events, Clock: now}).Setup(ctx, mgr, w.options.Webhooks),
-		(&pack.Controller{Client: c, Live: w.live, Access: reach, Git: clones, Charts: fetcher, Store: store, Key: w.key, Events: events, Clock: now}).Setup(mgr),
+		(&pack.Controller{Client: c, Live: w.live, Access: reach, Git: clones, Charts: fetcher, Bundles: packed, Events: events, Clock: now}).Setup(mgr),
+		(&helmop.Controller{Client: c, Live: w.live, Access: reach, Charts: fetcher, Bundles: packed, Events: events, Clock: now}).Setup(mgr),
 		(&deploy.Controller{Client: c, Live: w.live, Stages: stages, Store: store, Registries: where,
 			Capabilities: capabilities.NewReader(c), Events: events, Clock: now}).Setup(ctx, mgr),
 		(&register.Controller{Client: c, Live: w.live, Store: store, Hub: names.Hub(w.key), Clock: now}).Setup(mgr),

@@ -17,6 +17,7 @@ const (
 	KindBundle       Kind = "Bundle"
 	KindCluster      Kind = "Cluster"
 	KindGitRepo      Kind = "GitRepo"
+	KindHelmOp       Kind = "HelmOp"
 	KindClusterGroup Kind = "ClusterGroup"
 )
 
@@ -33,7 +34,7 @@ type Board struct {
 	mu       sync.Mutex
 	bundles  map[types.NamespacedName]*bundle
 	clusters map[types.NamespacedName]*cluster
-	repos    map[types.NamespacedName]*repo
+	repos    map[Parent]*repo
 	groups   map[types.NamespacedName]*group
 	// spaces finds the cluster of a deployment that is gone by its namespace.
 	spaces map[string]*cluster
@@ -44,7 +45,7 @@ func NewBoard() *Board {
 	return &Board{
 		bundles:  map[types.NamespacedName]*bundle{},
 		clusters: map[types.NamespacedName]*cluster{},
-		repos:    map[types.NamespacedName]*repo{},
+		repos:    map[Parent]*repo{},
 		groups:   map[types.NamespacedName]*group{},
 		spaces:   map[string]*cluster{},
 	}
@@ -54,8 +55,10 @@ func NewBoard() *Board {
 type Place struct {
 	// Namespace and Name are the deployment's own.
 	Namespace, Name string
-	// Bundle and Cluster are its parents, GitRepo that of the bundle, if any.
-	Bundle, Cluster, GitRepo types.NamespacedName
+	// Bundle and Cluster are its parents.
+	Bundle, Cluster types.NamespacedName
+	// Source is the GitRepo or HelmOp of the bundle, if any.
+	Source Parent
 }
 
 // PlaceOf reads a deployment's labels.
@@ -67,10 +70,20 @@ func PlaceOf(bd *fleet.BundleDeployment) Place {
 		Bundle:    types.NamespacedName{Namespace: l[fleet.BundleNamespaceLabel], Name: l[fleet.BundleLabel]},
 		Cluster:   types.NamespacedName{Namespace: l[fleet.ClusterNamespaceLabel], Name: l[fleet.ClusterLabel]},
 	}
-	if repo := l[fleet.RepoLabel]; repo != "" {
-		p.GitRepo = types.NamespacedName{Namespace: p.Bundle.Namespace, Name: repo}
-	}
+	p.Source = SourceOf(p.Bundle.Namespace, l)
 	return p
+}
+
+// SourceOf reads off the labels of a bundle in a namespace, or of one of its
+// deployments, where the bundle comes from; nowhere is the zero value.
+func SourceOf(namespace string, labels map[string]string) Parent {
+	if name := labels[fleet.RepoLabel]; name != "" {
+		return Parent{KindGitRepo, types.NamespacedName{Namespace: namespace, Name: name}}
+	}
+	if name := labels[fleet.HelmOpLabel]; name != "" {
+		return Parent{KindHelmOp, types.NamespacedName{Namespace: namespace, Name: name}}
+	}
+	return Parent{}
 }
 
 // Observe takes in a deployment as it is now. One that is being removed does
@@ -86,7 +99,7 @@ func (b *Board) Observe(bd *fleet.BundleDeployment) []Parent {
 func (b *Board) Set(p Place, x Contribution) []Parent {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	c, u, r := b.cluster(p.Cluster), b.bundle(p.Bundle), b.repo(p.GitRepo)
+	c, u, r := b.cluster(p.Cluster), b.bundle(p.Bundle), b.repo(p.Source)
 	b.spaces[p.Namespace], c.space = c, p.Namespace
 	var changed []Parent
 	if !u.known {
@@ -164,7 +177,7 @@ func (b *Board) tidyBundle(u *bundle) {
 
 func (b *Board) tidyRepo(r *repo) {
 	if r != nil && r.clusters == 0 && len(r.bundles) == 0 {
-		delete(b.repos, r.name)
+		delete(b.repos, r.parent)
 	}
 }
 
@@ -180,12 +193,12 @@ func (b *Board) group(name types.NamespacedName) *group {
 	return lookUp(b.groups, name, func() *group { return &group{name: name} })
 }
 
-// repo returns nil for no GitRepo.
-func (b *Board) repo(name types.NamespacedName) *repo {
-	if name.Name == "" {
+// repo returns nil for no GitRepo or HelmOp.
+func (b *Board) repo(parent Parent) *repo {
+	if parent.Name.Name == "" {
 		return nil
 	}
-	return lookUp(b.repos, name, func() *repo { return &repo{name: name, bundles: map[types.NamespacedName]*bundle{}} })
+	return lookUp(b.repos, parent, func() *repo { return &repo{parent: parent, bundles: map[types.NamespacedName]*bundle{}} })
 }
 
 func lookUp[K comparable, V any](all map[K]*V, key K, make func() *V) *V {

@@ -19,7 +19,7 @@ func board(change ...*fleet.BundleDeployment) *status.Board {
 	for _, c := range []string{"dev", "prod", "edge"} {
 		b.SetCluster(ws(c), status.ClusterFacts{Groups: []types.NamespacedName{ws("all")}})
 		for _, u := range []string{"web", "db"} {
-			b.SetBundle(ws(u), status.BundleFacts{GitRepo: ws("repo")})
+			b.SetBundle(ws(u), status.BundleFacts{Source: from("repo")})
 			b.Observe(deployment(u, c))
 		}
 	}
@@ -171,7 +171,7 @@ func TestBundleHeldBack(t *testing.T) {
 		ws("prod"): {Namespace: "cluster-prod", Why: "values: cluster label region is missing"},
 		ws("new"):  {Namespace: "cluster-new", Why: "waits for partition 2"},
 	}
-	b.SetBundle(ws("web"), status.BundleFacts{GitRepo: ws("repo"), Held: held})
+	b.SetBundle(ws("web"), status.BundleFacts{Source: from("repo"), Held: held})
 	wantReady(t, "bundle", b.Bundle(ws("web")).Ready, "False", "OutOfSync",
 		"OutOfSync(1) [Cluster ws/prod: values: cluster label region is missing]; Pending(1) [Cluster ws/new: waits for partition 2]")
 	wantReady(t, "cluster", b.Cluster(ws("prod")).Ready, "False", "OutOfSync",
@@ -189,7 +189,7 @@ func TestBundleHeldBack(t *testing.T) {
 	if got := b.Cluster(ws("new")).Ready.Reason; got != "Pending" {
 		t.Errorf("a deployment that went while held back: %s", got)
 	}
-	b.SetBundle(ws("web"), status.BundleFacts{GitRepo: ws("repo")})
+	b.SetBundle(ws("web"), status.BundleFacts{Source: from("repo")})
 	wantReady(t, "released", b.Bundle(ws("web")).Ready, "True", "Ready", "")
 	if got := b.Bundle(ws("web")).Display.ReadyClusters; got != "3/3" {
 		t.Errorf("ready %s", got)
@@ -198,7 +198,7 @@ func TestBundleHeldBack(t *testing.T) {
 
 func TestBundleError(t *testing.T) {
 	b := board(deployment("db", "dev", unapplied))
-	changed := b.SetBundle(ws("web"), status.BundleFacts{GitRepo: ws("repo"), Error: "targets: no such cluster group"})
+	changed := b.SetBundle(ws("web"), status.BundleFacts{Source: from("repo"), Error: "targets: no such cluster group"})
 	if !slices.Contains(changed, status.Parent{Kind: status.KindGitRepo, Name: ws("repo")}) {
 		t.Errorf("the GitRepo is not told: %v", changed)
 	}

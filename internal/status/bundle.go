@@ -9,8 +9,8 @@ import (
 // BundleFacts are what a roll-up needs to know of a bundle beside its
 // deployments.
 type BundleFacts struct {
-	// GitRepo that the bundle comes from, if any.
-	GitRepo types.NamespacedName
+	// Source is the GitRepo or HelmOp that the bundle comes from, if any.
+	Source Parent
 	// Error of the bundle as a whole, such as one of targeting; it is what
 	// bundle and GitRepo show.
 	Error string
@@ -49,7 +49,7 @@ func (b *Board) SetBundle(name types.NamespacedName, facts BundleFacts) []Parent
 func (b *Board) learn(u *bundle, facts BundleFacts) []Parent {
 	u.known = true
 	before := u.repo
-	changed := b.adopt(u, b.repo(facts.GitRepo))
+	changed := b.adopt(u, b.repo(facts.Source))
 	if u.facts.Error != facts.Error {
 		changed = append(changed, u.parents()...)
 	}
@@ -74,13 +74,13 @@ func (b *Board) DeleteBundle(name types.NamespacedName) []Parent {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	u := b.bundle(name)
-	changed := b.learn(u, BundleFacts{GitRepo: u.facts.GitRepo})
+	changed := b.learn(u, BundleFacts{Source: u.facts.Source})
 	u.known = false
 	b.tidyBundle(u)
 	return changed
 }
 
-// adopt lists the bundle with another GitRepo.
+// adopt lists the bundle with another GitRepo or HelmOp.
 func (b *Board) adopt(u *bundle, r *repo) []Parent {
 	if u.repo == r {
 		return nil
@@ -125,7 +125,7 @@ func (b *Board) release(u *bundle, name types.NamespacedName) []Parent {
 func (u *bundle) parents() []Parent {
 	all := []Parent{{KindBundle, u.name}}
 	if u.repo != nil {
-		all = append(all, Parent{KindGitRepo, u.repo.name})
+		all = append(all, u.repo.parent)
 	}
 	return all
 }

@@ -30,7 +30,7 @@ type cluster struct {
 	counter *Counter
 	// words are the last words on its deployments, by name.
 	words map[string]word
-	// shares are its parts of GitRepos.
+	// shares are its parts of GitRepos and HelmOps.
 	shares map[*repo]*share
 	groups []*group
 	// silence is what to say of every deployment while the agent is silent.
@@ -206,7 +206,7 @@ func (c *cluster) parents() []Parent {
 func (c *cluster) parentsOf(w word) []Parent {
 	all := append(c.parents(), Parent{KindBundle, w.bundle.name})
 	if w.repo != nil {
-		all = append(all, Parent{KindGitRepo, w.repo.name})
+		all = append(all, w.repo.parent)
 	}
 	return all
 }

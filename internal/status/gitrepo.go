@@ -8,9 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// repo is what a board knows of a GitRepo.
+// repo is what a board knows of a GitRepo or HelmOp.
 type repo struct {
-	name types.NamespacedName
+	parent Parent
 	// bundles that come from it.
 	bundles map[types.NamespacedName]*bundle
 	// clusters that it deploys to, and those of them on which all of its

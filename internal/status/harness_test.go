@@ -6,8 +6,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/flotilla-sh/flotilla/internal/status"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
+
+func from(repo string) status.Parent {
+	return status.Parent{Kind: status.KindGitRepo, Name: ws(repo)}
+}
 
 // modifier changes a deployment that is ready.
 type modifier func(*fleet.BundleDeployment)

@@ -15,8 +15,8 @@ func (b *Board) Moving(p Parent) bool {
 	case KindClusterGroup:
 		g, ok := b.groups[p.Name]
 		return ok && g.moving()
-	case KindGitRepo:
-		r, ok := b.repos[p.Name]
+	case KindGitRepo, KindHelmOp:
+		r, ok := b.repos[p]
 		return ok && r.moving()
 	}
 	return false

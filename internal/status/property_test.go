@@ -85,10 +85,10 @@ func (w world) change(r *rand.Rand, b *status.Board) []status.Parent {
 	}
 }
 
-// randomBundle gives a bundle always the same GitRepo, as its deployments have
-// it too.
+// randomBundle gives a bundle always the same GitRepo or HelmOp, as its
+// deployments have it too.
 func (w world) randomBundle(r *rand.Rand, bundle types.NamespacedName) status.BundleFacts {
-	facts := status.BundleFacts{GitRepo: repoOf(bundle.Name), Held: map[types.NamespacedName]status.HeldBack{}}
+	facts := status.BundleFacts{Source: sourceOf(bundle.Name), Held: map[types.NamespacedName]status.HeldBack{}}
 	if r.Intn(5) == 0 {
 		facts.Error = "broken"
 	}
@@ -100,11 +100,16 @@ func (w world) randomBundle(r *rand.Rand, bundle types.NamespacedName) status.Bu
 	return facts
 }
 
-func repoOf(bundle string) types.NamespacedName {
-	if name := someRepos[slices.Index(someBundles, bundle)]; name != "" {
-		return ws(name)
+// sourceOf makes a HelmOp of the first name, and GitRepos of the others.
+func sourceOf(bundle string) status.Parent {
+	switch name := someRepos[slices.Index(someBundles, bundle)]; name {
+	case "":
+		return status.Parent{}
+	case someRepos[0]:
+		return status.Parent{Kind: status.KindHelmOp, Name: ws(name)}
+	default:
+		return from(name)
 	}
-	return types.NamespacedName{}
 }
 
 func randomDeployment(r *rand.Rand, bundle, cluster string) *fleet.BundleDeployment {
@@ -112,8 +117,11 @@ func randomDeployment(r *rand.Rand, bundle, cluster string) *fleet.BundleDeploym
 		modifiedBy(fleet.ModifiedStatus{APIVersion: "v1", Kind: "ConfigMap", Name: pick(r, someClusters)})}
 	bd := deployment(bundle, cluster)
 	delete(bd.Labels, fleet.RepoLabel)
-	if repo := repoOf(bundle); repo.Name != "" {
-		bd.Labels[fleet.RepoLabel] = repo.Name
+	switch source := sourceOf(bundle); source.Kind {
+	case status.KindGitRepo:
+		bd.Labels[fleet.RepoLabel] = source.Name.Name
+	case status.KindHelmOp:
+		bd.Labels[fleet.HelmOpLabel] = source.Name.Name
 	}
 	if r.Intn(3) > 0 {
 		all[r.Intn(len(all))](bd)
@@ -134,7 +142,8 @@ func picture(b *status.Board) map[status.Parent]any {
 		all[status.Parent{Kind: status.KindBundle, Name: ws(n)}] = b.Bundle(ws(n))
 	}
 	for _, n := range someRepos[:2] {
-		all[status.Parent{Kind: status.KindGitRepo, Name: ws(n)}] = b.GitRepo(ws(n), "")
+		all[from(n)] = b.GitRepo(ws(n), "")
+		all[status.Parent{Kind: status.KindHelmOp, Name: ws(n)}] = b.HelmOp(ws(n))
 	}
 	for _, n := range someGroups {
 		all[status.Parent{Kind: status.KindClusterGroup, Name: ws(n)}] = b.ClusterGroup(ws(n))

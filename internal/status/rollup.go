@@ -44,7 +44,9 @@ type ClusterRollUp struct {
 	Display        fleet.ClusterDisplay
 	// ReadyGitRepos counts GitRepos all of whose deployments here are ready.
 	ReadyGitRepos, DesiredReadyGitRepos int
-	Ready                               fleet.Condition
+	// ReadyHelmOps counts HelmOps alike.
+	ReadyHelmOps, DesiredReadyHelmOps int
+	Ready                             fleet.Condition
 }
 
 // Cluster sums up a cluster.
@@ -56,15 +58,19 @@ func (b *Board) Cluster(name types.NamespacedName) ClusterRollUp {
 		c = newCluster(name)
 	}
 	r := ClusterRollUp{
-		Summary:              c.counter.Summary(),
-		ResourceCounts:       c.counter.resources,
-		Display:              fleet.ClusterDisplay{ReadyBundles: c.counter.Display(), State: c.state()},
-		DesiredReadyGitRepos: len(c.shares),
-		Ready:                clusterReady(c),
+		Summary:        c.counter.Summary(),
+		ResourceCounts: c.counter.resources,
+		Display:        fleet.ClusterDisplay{ReadyBundles: c.counter.Display(), State: c.state()},
+		Ready:          clusterReady(c),
 	}
-	for _, s := range c.shares {
+	for repo, s := range c.shares {
+		ready, desired := &r.ReadyGitRepos, &r.DesiredReadyGitRepos
+		if repo.parent.Kind == KindHelmOp {
+			ready, desired = &r.ReadyHelmOps, &r.DesiredReadyHelmOps
+		}
+		*desired++
 		if s.ready == s.total {
-			r.ReadyGitRepos++
+			*ready++
 		}
 	}
 	return r
@@ -147,7 +153,8 @@ func (g *group) state() string {
 	return g.Worst()
 }
 
-// GitRepoRollUp is the part of a GitRepo's status that its bundles make.
+// GitRepoRollUp is the part of a GitRepo's or HelmOp's status that its bundles
+// make.
 type GitRepoRollUp struct {
 	ReadyClusters, DesiredReadyClusters int
 	Summary                             fleet.BundleSummary
@@ -160,6 +167,15 @@ type GitRepoRollUp struct {
 
 // GitRepo sums up a GitRepo; gitJobStatus is that of its status.
 func (b *Board) GitRepo(name types.NamespacedName, gitJobStatus string) GitRepoRollUp {
+	return b.source(Parent{KindGitRepo, name}, gitJobStatus)
+}
+
+// HelmOp sums up a HelmOp.
+func (b *Board) HelmOp(name types.NamespacedName) GitRepoRollUp {
+	return b.source(Parent{KindHelmOp, name}, "")
+}
+
+func (b *Board) source(name Parent, gitJobStatus string) GitRepoRollUp {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	p, ok := b.repos[name]

@@ -2,6 +2,7 @@ package hubtest_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -135,6 +136,10 @@ func TestChartsOfAGitRepo(t *testing.T) {
 	w.charts.Add("app", "2.0.0")
 	w.change(func(spec *fleet.GitRepoSpec) { spec.ChartPollingInterval = &metav1.Duration{Duration: time.Second} })
 	w.eventually("poll", func() bool { return w.versions("repo-app") == "app 1.2.0" })
+	// Other tests share the API server.
+	w.change(func(spec *fleet.GitRepoSpec) {
+		spec.ChartPollingInterval, spec.PollingInterval = nil, &metav1.Duration{Duration: time.Hour}
+	})
 }
 
 func (w *chartWorld) change(change func(*fleet.GitRepoSpec)) {
@@ -144,4 +149,89 @@ func (w *chartWorld) change(change func(*fleet.GitRepoSpec)) {
 	base := repo.DeepCopy()
 	change(&repo.Spec)
 	w.must(w.client.Patch(w.ctx, repo, client.MergeFrom(base)))
+}
+
+// TestHelmOp deploys a chart without Git, follows its constraint as asked, and
+// removes it.
+func TestHelmOp(t *testing.T) {
+	w := newChartWorld(t)
+	w.charts.Add("app", "1.0.0")
+	w.start()
+	spaces := w.clusters(1)
+	op := &fleet.HelmOp{ObjectMeta: w.meta("op")}
+	op.Spec.Helm = &fleet.HelmOptions{Repo: w.charts.URL, Chart: "app", Version: "^1", Values: &fleet.GenericMap{Data: map[string]any{"colour": "s3cret"}}}
+	op.Spec.Targets = []fleet.BundleTarget{{ClusterSelector: &metav1.LabelSelector{}}}
+	op.Spec.Labels = map[string]string{"team": "web"}
+	w.create(op)
+	condition := func(kind string) fleet.Condition {
+		w.exists(op)
+		if c := fleet.FindCondition(op.Status.Conditions, kind); c != nil {
+			return *c
+		}
+		return fleet.Condition{}
+	}
+	w.eventually("ask for a login", func() bool {
+		c := condition(fleet.ConditionReady)
+		return c.Status == metav1.ConditionFalse && c.Reason == "ChartUnauthorized"
+	})
+	change := func(change func(*fleet.HelmOpSpec)) {
+		t.Helper()
+		w.exists(op)
+		base := op.DeepCopy()
+		change(&op.Spec)
+		w.must(w.client.Patch(w.ctx, op, client.MergeFrom(base)))
+	}
+	change(func(spec *fleet.HelmOpSpec) { spec.HelmSecretName = "helm" })
+	w.agents(spaces, "op")
+	w.eventually("be ready", func() bool { return condition(fleet.ConditionReady).Status == metav1.ConditionTrue })
+	if op.Status.Version != "1.0.0" || op.Status.Display.ReadyBundleDeployments != "1/1" || op.Status.DesiredReadyClusters != 1 {
+		t.Errorf("the status is %+v", op.Status)
+	}
+	b := &fleet.Bundle{ObjectMeta: w.meta("op")}
+	if !w.exists(b) || b.Labels["team"] != "web" || b.Labels[fleet.HelmOpLabel] != "op" {
+		t.Errorf("the bundle has the labels %v", b.Labels)
+	}
+	if raw, _ := json.Marshal(b); strings.Contains(string(raw), "s3cret") || strings.Contains(string(raw), "hunter2") {
+		t.Error("a secret is in the bundle")
+	}
+	w.eventually("count for the cluster", func() bool {
+		cluster := &fleet.Cluster{ObjectMeta: w.meta("c00")}
+		return w.exists(cluster) && cluster.Status.ReadyHelmOps == 1 && cluster.Status.DesiredReadyHelmOps == 1 && cluster.Status.DesiredReadyGitRepos == 0
+	})
+
+	w.charts.Add("app", "1.1.0")
+	change(func(spec *fleet.HelmOpSpec) { spec.Labels = map[string]string{"team": "db"} })
+	w.eventually("change a label", func() bool { return w.exists(b) && b.Labels["team"] == "db" })
+	if got := w.versions("op"); got != "app 1.0.0" {
+		t.Errorf("without polling it is %s", got)
+	}
+	change(func(spec *fleet.HelmOpSpec) { spec.PollingInterval = &metav1.Duration{Duration: time.Second} })
+	w.eventually("poll", func() bool { return w.versions("op") == "app 1.1.0" })
+	w.agents(spaces, "op")
+	w.eventually("show it", func() bool {
+		return condition(fleet.ConditionPolled).Status == metav1.ConditionTrue && op.Status.Version == "1.1.0"
+	})
+	w.charts.SetDown(true)
+	w.eventually("tell that it cannot poll", func() bool { return condition(fleet.ConditionPolled).Status == metav1.ConditionFalse })
+	if got := w.versions("op"); got != "app 1.1.0" {
+		t.Errorf("a failure leaves %s", got)
+	}
+	change(func(spec *fleet.HelmOpSpec) { spec.PollingInterval = nil })
+	w.eventually("go on without polling", func() bool {
+		return condition(fleet.ConditionReady).Status == metav1.ConditionTrue && condition(fleet.ConditionPolled).Status == ""
+	})
+
+	w.must(w.client.Delete(w.ctx, op))
+	w.eventually("mark the deployment for removal", func() bool {
+		d := &fleet.BundleDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: spaces[0], Name: "op"}}
+		if !w.exists(d) {
+			return true
+		}
+		if d.Spec.Removal != nil {
+			patch := fmt.Appendf(nil, `{"status":{"observedGeneration":%d,"removalState":{"done":true}}}`, d.Generation)
+			w.must(w.client.Status().Patch(w.ctx, d, client.RawPatch("application/merge-patch+json", patch)))
+		}
+		return false
+	})
+	w.eventually("be gone", func() bool { return !w.exists(op) && !w.exists(b) })
 }

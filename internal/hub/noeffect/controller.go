@@ -29,9 +29,6 @@ type kind struct {
 // kinds are all kinds without effect.
 func kinds() []kind {
 	return []kind{
-		{"helmop", "HelmOps are not deployed yet: put the chart into a directory of a Git repository and declare a GitRepo",
-			func() client.Object { return &fleet.HelmOp{} },
-			func(o client.Object) *[]fleet.Condition { return &o.(*fleet.HelmOp).Status.Conditions }},
 		{"schedule", "Schedules do not open or close windows yet; deployments are made at any time",
 			func() client.Object { return &fleet.Schedule{} },
 			func(o client.Object) *[]fleet.Condition { return &o.(*fleet.Schedule).Status.Conditions }},

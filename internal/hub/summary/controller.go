@@ -114,6 +114,8 @@ func empty(kind status.Kind) client.Object {
 		return &fleet.Bundle{}
 	case status.KindGitRepo:
 		return &fleet.GitRepo{}
+	case status.KindHelmOp:
+		return &fleet.HelmOp{}
 	case status.KindCluster:
 		return &fleet.Cluster{}
 	default:

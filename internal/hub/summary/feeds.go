@@ -32,6 +32,7 @@ func (c *Controller) feeds() []feed {
 		{&fleet.Cluster{}, c.seeCluster,
 			func(o client.Object) []status.Parent { return c.board.DeleteCluster(client.ObjectKeyFromObject(o)) }},
 		{&fleet.GitRepo{}, func(_, o client.Object) []status.Parent { return own(status.KindGitRepo, o) }, none},
+		{&fleet.HelmOp{}, func(_, o client.Object) []status.Parent { return own(status.KindHelmOp, o) }, none},
 		{&fleet.ClusterGroup{}, c.seeGroup, none},
 	}
 }
@@ -48,15 +49,13 @@ func (c *Controller) seeBundle(before, now client.Object) []status.Parent {
 	b := now.(*fleet.Bundle)
 	mine := own(status.KindBundle, b)
 	facts := status.BundleFacts{}
-	if repo := b.Labels[fleet.RepoLabel]; repo != "" {
-		facts.GitRepo = types.NamespacedName{Namespace: b.Namespace, Name: repo}
-	}
+	facts.Source = status.SourceOf(b.Namespace, b.Labels)
 	if rendered := fleet.FindCondition(b.Status.Conditions, fleet.ConditionRendered); rendered != nil && rendered.Status == metav1.ConditionFalse {
 		facts.Error = rendered.Message
 	}
-	if old, ok := before.(*fleet.Bundle); ok && behind(old) != behind(b) && facts.GitRepo.Name != "" {
+	if old, ok := before.(*fleet.Bundle); ok && behind(old) != behind(b) && facts.Source.Name.Name != "" {
 		// Its repository says so, also where no deployment changes.
-		mine = append(mine, status.Parent{Kind: status.KindGitRepo, Name: facts.GitRepo})
+		mine = append(mine, facts.Source)
 	}
 	return append(c.board.SetBundle(client.ObjectKeyFromObject(b), facts), mine...)
 }

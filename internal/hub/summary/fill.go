@@ -3,12 +3,14 @@ package summary
 import (
 	"context"
 	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-sh/flotilla/internal/reconcile"
+	"github.com/flotilla-sh/flotilla/internal/status"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
 
@@ -32,6 +34,10 @@ func shallow(obj client.Object) client.Object {
 		next := *o
 		next.Status.Conditions = slices.Clone(o.Status.Conditions)
 		return &next
+	case *fleet.HelmOp:
+		next := *o
+		next.Status.Conditions = slices.Clone(o.Status.Conditions)
+		return &next
 	}
 	return nil
 }
@@ -50,6 +56,7 @@ func (c *Controller) fill(name types.NamespacedName, obj client.Object) {
 		r := c.board.Cluster(name)
 		o.Status.Summary, o.Status.Display, o.Status.ResourceCounts = r.Summary, r.Display, r.ResourceCounts
 		o.Status.ReadyGitRepos, o.Status.DesiredReadyGitRepos = r.ReadyGitRepos, r.DesiredReadyGitRepos
+		o.Status.ReadyHelmOps, o.Status.DesiredReadyHelmOps = r.ReadyHelmOps, r.DesiredReadyHelmOps
 		fleet.SetCondition(&o.Status.Conditions, r.Ready, now)
 	case *fleet.ClusterGroup:
 		r := c.board.ClusterGroup(name)
@@ -59,30 +66,63 @@ func (c *Controller) fill(name types.NamespacedName, obj client.Object) {
 		fleet.SetCondition(&o.Status.Conditions, r.Ready, now)
 	case *fleet.GitRepo:
 		r := c.board.GitRepo(name, o.Status.GitJobStatus)
-		o.Status.ReadyClusters, o.Status.DesiredReadyClusters = r.ReadyClusters, r.DesiredReadyClusters
-		o.Status.Summary, o.Status.Display, o.Status.ResourceCounts = r.Summary, r.Display, r.ResourceCounts
-		o.Status.Resources = r.Resources
-		ready := c.readyOf(o, r.Ready)
-		o.Status.Display.Message, o.Status.Display.Error = ready.Message, o.Status.Display.Error || ready.Reason == fleet.ReasonError
-		fleet.SetCondition(&o.Status.Conditions, ready, now)
+		fillBase(&o.Status.StatusBase, r, c.readyOf(o, r.Ready), now)
+	case *fleet.HelmOp:
+		r := c.board.HelmOp(name)
+		fillBase(&o.Status.StatusBase, r, c.readyOfOp(o, r.Ready), now)
 	}
+}
+
+// fillBase fills what GitRepos and HelmOps have in common.
+func fillBase(s *fleet.StatusBase, r status.GitRepoRollUp, ready fleet.Condition, now time.Time) {
+	s.ReadyClusters, s.DesiredReadyClusters = r.ReadyClusters, r.DesiredReadyClusters
+	s.Summary, s.Display, s.ResourceCounts = r.Summary, r.Display, r.ResourceCounts
+	s.Resources = r.Resources
+	s.Display.Message, s.Display.Error = ready.Message, s.Display.Error || ready.Reason == fleet.ReasonError
+	fleet.SetCondition(&s.Conditions, ready, now)
+}
+
+// blocker is a condition that stands before what deployments say.
+type blocker struct {
+	conditionType string
+	bad           metav1.ConditionStatus
+}
+
+// blocked is the Ready condition that the first of the blockers makes; false
+// where none does.
+func blocked(conditions []fleet.Condition, by ...blocker) (fleet.Condition, bool) {
+	for _, b := range by {
+		if c := fleet.FindCondition(conditions, b.conditionType); c != nil && c.Status == b.bad {
+			return fleet.Condition{Type: fleet.ConditionReady, Status: metav1.ConditionFalse, Reason: c.Reason, Message: c.Message}, true
+		}
+	}
+	return fleet.Condition{}, false
+}
+
+// readyOfOp is the Ready condition of a HelmOp.
+func (c *Controller) readyOfOp(op *fleet.HelmOp, deployed fleet.Condition) fleet.Condition {
+	if why, ok := blocked(op.Status.Conditions, blocker{fleet.ConditionAccepted, metav1.ConditionFalse}); ok {
+		return why
+	}
+	b := &fleet.Bundle{}
+	err := c.cache.Get(context.Background(), client.ObjectKeyFromObject(op), b, client.UnsafeDisableDeepCopy)
+	if err != nil {
+		return fleet.Condition{Type: fleet.ConditionReady, Status: metav1.ConditionUnknown, Reason: "WaitingForChart",
+			Message: "the chart has not been fetched yet"}
+	}
+	if behind(b) && deployed.Status == metav1.ConditionTrue {
+		return reconcile.Working("its newest version")
+	}
+	return deployed
 }
 
 // readyOf is the Ready condition of a GitRepo: what stands in the way of its
 // newest commit goes before what its deployments say.
 func (c *Controller) readyOf(repo *fleet.GitRepo, deployed fleet.Condition) fleet.Condition {
-	for _, blocking := range []struct {
-		conditionType string
-		bad           metav1.ConditionStatus
-	}{
-		{fleet.ConditionAccepted, metav1.ConditionFalse},
-		{fleet.ConditionGitPolling, metav1.ConditionFalse},
-		{fleet.ConditionStalled, metav1.ConditionTrue},
-	} {
-		c := fleet.FindCondition(repo.Status.Conditions, blocking.conditionType)
-		if c != nil && c.Status == blocking.bad {
-			return fleet.Condition{Type: fleet.ConditionReady, Status: metav1.ConditionFalse, Reason: c.Reason, Message: c.Message}
-		}
+	why, ok := blocked(repo.Status.Conditions, blocker{fleet.ConditionAccepted, metav1.ConditionFalse},
+		blocker{fleet.ConditionGitPolling, metav1.ConditionFalse}, blocker{fleet.ConditionStalled, metav1.ConditionTrue})
+	if ok {
+		return why
 	}
 	if repo.Status.PollingCommit == "" || repo.Status.Commit == "" {
 		return fleet.Condition{Type: fleet.ConditionReady, Status: metav1.ConditionUnknown, Reason: "WaitingForCommit",

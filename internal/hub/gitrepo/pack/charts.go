@@ -13,8 +13,6 @@ import (
 
 	"github.com/flotilla-sh/flotilla/internal/bundle"
 	"github.com/flotilla-sh/flotilla/internal/charts"
-	"github.com/flotilla-sh/flotilla/internal/content"
-	"github.com/flotilla-sh/flotilla/internal/hub/access"
 	"github.com/flotilla-sh/flotilla/internal/source"
 	"github.com/flotilla-sh/flotilla/internal/source/chart"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
@@ -54,7 +52,7 @@ func (c *Controller) bringCharts(ctx context.Context, repo *fleet.GitRepo, commi
 	}
 	ctx, cancel := context.WithTimeout(ctx, chartsTimeout)
 	defer cancel()
-	reach, err := access.Charts(ctx, c.Live, repo)
+	reach, err := c.Access.Charts(ctx, repo)
 	packer := charts.NewPacker(c.Charts)
 	defer packer.Close()
 	for i := range drafts {
@@ -68,19 +66,16 @@ func (c *Controller) bringCharts(ctx context.Context, repo *fleet.GitRepo, commi
 }
 
 func (c *Controller) bringChart(ctx context.Context, repo *fleet.GitRepo, commit string, packer *charts.Packer, in charts.Input) error {
-	have := &fleet.Bundle{}
 	key := client.ObjectKey{Namespace: repo.Namespace, Name: in.Draft.Name}
-	if err := c.Client.Get(ctx, key, have); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("%s: read the bundle: %w", in.Draft.Path, err)
+	have, err := c.Bundles.Have(ctx, owner(repo), in.Draft.Name)
+	if err != nil {
+		return fmt.Errorf("%s: %w", in.Draft.Path, err)
 	}
-	if have.Labels[fleet.RepoLabel] == repo.Name && have.Spec.ContentsID != "" {
-		in.Have = have.Spec.Charts
-		in.Stored = func(ctx context.Context) ([]source.File, error) {
-			return content.FetchFiles(ctx, c.Store.In(have.Namespace), content.Ref{Name: have.Spec.ContentsID, Secret: true})
-		}
+	if have != nil {
+		in.Have, in.Stored = have.Bundle.Spec.Charts, have.Files
 	}
 	in.Refresh = c.taken.refresh(repo, key, commit, c.Clock.Now())
-	err := packer.Fill(ctx, in)
+	err = packer.Fill(ctx, in)
 	c.taken.note(repo, key, commit, in, err, c.Clock.Now())
 	if err == nil {
 		c.tellNewer(repo, in.Draft.Name, in.Have, in.Draft.Spec.Charts)

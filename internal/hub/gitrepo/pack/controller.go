@@ -25,10 +25,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/flotilla-sh/flotilla/internal/bundle"
-	"github.com/flotilla-sh/flotilla/internal/content"
 	"github.com/flotilla-sh/flotilla/internal/effect"
 	"github.com/flotilla-sh/flotilla/internal/fault"
 	"github.com/flotilla-sh/flotilla/internal/hub/access"
+	"github.com/flotilla-sh/flotilla/internal/hub/bundle/write"
 	"github.com/flotilla-sh/flotilla/internal/hub/removal"
 	"github.com/flotilla-sh/flotilla/internal/hub/tenancy"
 	"github.com/flotilla-sh/flotilla/internal/reconcile"
@@ -60,11 +60,10 @@ type Controller struct {
 	Access *access.Reader
 	Git    Fetcher
 	// Charts fetches charts from elsewhere.
-	Charts *chart.Fetcher
-	Store  *content.Store
-	Key    content.Key
-	Events events.EventRecorder
-	Clock  clock.PassiveClock
+	Charts  *chart.Fetcher
+	Bundles *write.Writer
+	Events  events.EventRecorder
+	Clock   clock.PassiveClock
 
 	taken taken
 }
@@ -255,12 +254,12 @@ func (c *Controller) finalize(ctx context.Context, repo *fleet.GitRepo) error {
 		return err
 	}
 	if deliberate {
-		left, err := c.bundlesBut(ctx, repo, nil)
+		left, err := c.Bundles.But(ctx, owner(repo), nil)
 		if err != nil {
 			return err
 		}
 		if len(left) > 0 {
-			if err := c.deleteBundles(ctx, left); err != nil {
+			if err := c.Bundles.Delete(ctx, left); err != nil {
 				return err
 			}
 			return c.waitFor(ctx, repo, len(left))

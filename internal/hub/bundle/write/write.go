@@ -1,0 +1,204 @@
+// Package write makes Bundles of what a GitRepo or HelmOp packs: it stores the
+// source and the values of a bundle, then the Bundle that names them, and
+// deletes values that nothing names any more.
+package write
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/flotilla-sh/flotilla/internal/content"
+	"github.com/flotilla-sh/flotilla/internal/fault"
+	"github.com/flotilla-sh/flotilla/internal/source"
+	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
+)
+
+// Writer writes Bundles.
+type Writer struct {
+	Client client.Client
+	// Live reads what a deletion depends on, past all caches.
+	Live  client.Reader
+	Store *content.Store
+	Key   content.Key
+}
+
+// Owner is the object that Bundles come from.
+type Owner struct {
+	Kind, Namespace, Name string
+	// Label names the owner on its Bundles.
+	Label string
+}
+
+func (o Owner) owns(b *fleet.Bundle) bool { return b.Labels[o.Label] == o.Name }
+
+// Have is a Bundle as it is.
+type Have struct {
+	Bundle *fleet.Bundle
+	store  *content.Store
+}
+
+// Files are those that are stored for the Bundle.
+func (h *Have) Files(ctx context.Context) ([]source.File, error) {
+	return content.FetchFiles(ctx, h.store.In(h.Bundle.Namespace), content.Ref{Name: h.Bundle.Spec.ContentsID, Secret: true})
+}
+
+// Have returns the Bundle of an owner, or nil where it has none of this name.
+func (w *Writer) Have(ctx context.Context, owner Owner, name string) (*Have, error) {
+	b := &fleet.Bundle{}
+	err := w.Client.Get(ctx, client.ObjectKey{Namespace: owner.Namespace, Name: name}, b)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("read the bundle %s: %w", name, err)
+	}
+	if err != nil || !owner.owns(b) || b.Spec.ContentsID == "" {
+		return nil, nil //nolint:nilnil // most bundles are new once
+	}
+	return &Have{Bundle: b, store: w.Store}, nil
+}
+
+// Write makes a Bundle be as wanted, with these files; it is not written where
+// it is so already. What the writer itself decides need not be in it.
+func (w *Writer) Write(ctx context.Context, owner Owner, want *fleet.Bundle, files []source.File) error {
+	values, err := w.finish(ctx, owner, want)
+	if err != nil {
+		return err
+	}
+	packed, err := content.EncodeFiles(w.Key, files)
+	if err != nil {
+		return err
+	}
+	want.Spec.ContentsID = packed.Root.Name
+	have := &fleet.Bundle{}
+	err = w.Client.Get(ctx, client.ObjectKeyFromObject(want), have)
+	if err == nil && upToDate(have, want) {
+		stored, err := w.Store.Has(ctx, packed.Root.Ref, want.Namespace)
+		if err != nil || stored {
+			return err
+		}
+	}
+	if err := w.Store.Put(ctx, packed, want.Namespace); err != nil {
+		return err
+	}
+	if values != nil {
+		if err := w.Client.Create(ctx, values); err != nil && !apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("store the Helm values of bundle %s: %w", want.Name, err)
+		}
+	}
+	switch {
+	case apierrors.IsNotFound(err):
+		err = w.Client.Create(ctx, want)
+	case err == nil:
+		err = w.update(ctx, owner, have, want)
+	}
+	if err != nil {
+		return err
+	}
+	return w.sweepValues(ctx, want, values)
+}
+
+// finish adds what all Bundles have, and takes the values out.
+func (w *Writer) finish(ctx context.Context, owner Owner, want *fleet.Bundle) (*corev1.Secret, error) {
+	if want.Labels == nil {
+		want.Labels = map[string]string{}
+	}
+	want.Labels[owner.Label] = owner.Name
+	controllerutil.AddFinalizer(want, fleet.Finalizer)
+	if want.Spec.TargetCustomizationMode == "" {
+		// What the API server defaults to, so that the two compare equal.
+		want.Spec.TargetCustomizationMode = fleet.FirstMatch
+	}
+	values, err := takeValues(want)
+	if err != nil {
+		return nil, fault.Stall("InvalidValues", err)
+	}
+	if want.Spec.OCIRegistrySecret == "" {
+		want.Spec.OCIRegistrySecret, err = w.registry(ctx, want.Namespace)
+	}
+	return values, err
+}
+
+// registry is the Secret with the registry for content that has the usual name,
+// where it exists.
+func (w *Writer) registry(ctx context.Context, namespace string) (string, error) {
+	meta := &metav1.PartialObjectMetadata{}
+	meta.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
+	err := w.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: fleet.OCIStorageSecret}, meta)
+	if apierrors.IsNotFound(err) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("look for the Secret %s with a registry for content: %w", fleet.OCIStorageSecret, err)
+	}
+	return meta.Name, nil
+}
+
+// upToDate compares everything but the commit: one that changes nothing else
+// is no reason to write.
+func upToDate(have, want *fleet.Bundle) bool {
+	a, b := maps.Clone(have.Labels), maps.Clone(want.Labels)
+	delete(a, fleet.CommitLabel)
+	delete(b, fleet.CommitLabel)
+	return maps.Equal(a, b) && equality.Semantic.DeepEqual(have.Spec, want.Spec) &&
+		controllerutil.ContainsFinalizer(have, fleet.Finalizer)
+}
+
+func (w *Writer) update(ctx context.Context, owner Owner, have, want *fleet.Bundle) error {
+	if !owner.owns(have) {
+		return fault.Stall("NameCollision", fmt.Errorf(
+			"there is a bundle %s/%s already, which is not of this %s (its %s is %q): rename one of the two, a directory's by \"name\" in fleet.yaml",
+			have.Namespace, have.Name, owner.Kind, owner.Label, have.Labels[owner.Label]))
+	}
+	next := have.DeepCopy()
+	next.Labels, next.Spec = want.Labels, want.Spec
+	controllerutil.AddFinalizer(next, fleet.Finalizer)
+	return w.Client.Patch(ctx, next, client.MergeFrom(have))
+}
+
+// sweepValues deletes Secrets with older values of a bundle.
+func (w *Writer) sweepValues(ctx context.Context, b *fleet.Bundle, current *corev1.Secret) error {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
+	err := w.Client.List(ctx, list, client.InNamespace(b.Namespace),
+		client.MatchingLabels{fleet.BundleLabel: b.Name, fleet.ManagedLabel: "true"})
+	if err != nil {
+		return err
+	}
+	for i := range list.Items {
+		if current != nil && list.Items[i].Name == current.Name {
+			continue
+		}
+		if err := w.Client.Delete(ctx, &list.Items[i]); client.IgnoreNotFound(err) != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// But lists the Bundles of an owner but those to keep. It is read past the
+// cache: a Bundle that was just made must not be missed.
+func (w *Writer) But(ctx context.Context, owner Owner, keep map[string]bool) ([]fleet.Bundle, error) {
+	list := &fleet.BundleList{}
+	err := w.Live.List(ctx, list, client.InNamespace(owner.Namespace), client.MatchingLabels{owner.Label: owner.Name})
+	return slices.DeleteFunc(list.Items, func(b fleet.Bundle) bool { return keep[b.Name] }), err
+}
+
+// Delete deletes Bundles that are not going yet.
+func (w *Writer) Delete(ctx context.Context, bundles []fleet.Bundle) error {
+	for i := range bundles {
+		if !bundles[i].DeletionTimestamp.IsZero() {
+			continue
+		}
+		if err := w.Client.Delete(ctx, &bundles[i]); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("delete bundle %s: %w", bundles[i].Name, err)
+		}
+	}
+	return nil
+}
