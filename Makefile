@@ -73,6 +73,12 @@ bench-compare: build controlplane ## Measure another commit and this one (BASE=c
 	$(BIN)/flotilla-bench --bin=$(BIN) --out=$(OUT) $(BENCH_FLAGS) && \
 	$(BIN)/flotilla-bench compare $(BIN)/bench-base.json $(OUT)
 
+.PHONY: equality
+equality: ## Compare renders with the real helm and kustomize (builds them first, about three minutes)
+	@mkdir -p $(BIN)/tools
+	cd tools/equality && go build -o $(BIN)/tools/ helm.sh/helm/v3/cmd/helm sigs.k8s.io/kustomize/kustomize/v5
+	go test -count=1 ./internal/render -run TestEqual -v -tools=$(BIN)/tools
+
 .PHONY: golden
 golden: ## Rewrite golden files
 	go test ./internal/cli/... -update

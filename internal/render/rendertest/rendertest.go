@@ -69,3 +69,17 @@ func Object(t testing.TB, raw []byte) render.Object {
 		JSON: raw, APIVersion: meta.APIVersion, Kind: meta.Kind, Namespace: meta.Namespace, Name: meta.Name,
 	}
 }
+
+// Write writes files into a directory, for programs that read them there.
+func Write(t testing.TB, dir string, files []source.File) {
+	t.Helper()
+	for _, file := range files {
+		name := filepath.Join(dir, filepath.FromSlash(file.Path))
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, file.Data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
