@@ -82,6 +82,20 @@ func TestPoolRendersLikeTheProcessItself(t *testing.T) {
 	}
 }
 
+func TestPoolReturnsCopies(t *testing.T) {
+	req := chart(config)
+	copied := render.Object{JSON: []byte(`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"pull","namespace":"shop"}}`),
+		APIVersion: "v1", Kind: "Secret", Namespace: "shop", Name: "pull", Source: "downstreamResources"}
+	req.Copies = []render.Object{copied}
+	got, err := newPool(t, worker.Options{Size: 1}).Render(context.Background(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Objects) != 2 || got.Objects[0].Name != "pull" || !bytes.Equal(got.Objects[0].JSON, copied.JSON) {
+		t.Errorf("got %v, want the copy and what is rendered", got.Objects)
+	}
+}
+
 func TestPoolStopsWhatNeverEnds(t *testing.T) {
 	for name, tt := range map[string]struct {
 		template string
