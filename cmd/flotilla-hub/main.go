@@ -81,7 +81,7 @@ func parse(args []string) (flags, error) {
 	limits := chart.DefaultLimits()
 	set.Int64Var(&f.charts.Size, "chart-max-size", limits.Size, "how many bytes a chart from elsewhere may have, packed and unpacked")
 	set.IntVar(&f.charts.Files, "chart-max-files", limits.Files, "how many files a chart from elsewhere may have")
-	set.Func("mirror", "`upstream=mirror`: a beginning of URLs of charts, and what to ask in place of it, such as https://charts.example.org=https://mirror.internal/charts; may be repeated", func(pair string) error {
+	set.Func("mirror", "`upstream=mirror`: a beginning of URLs of charts and Git repositories, and what to ask in place of it, such as https://charts.example.org=https://mirror.internal/charts; may be repeated", func(pair string) error {
 		f.mirrors = append(f.mirrors, pair)
 		return nil
 	})

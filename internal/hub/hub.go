@@ -78,7 +78,7 @@ type Options struct {
 	MaxRenders int
 	// Charts bounds charts from elsewhere; the zero value is the default.
 	Charts chart.Limits
-	// Mirrors are asked for charts in place of what is named.
+	// Mirrors are asked for charts and repositories in place of what is named.
 	Mirrors chart.Mirrors
 	// RegistrySecret is the name of a Secret in Namespace with the registry for
 	// the content of bundles that name none; empty keeps it on the API server.
@@ -225,7 +225,7 @@ func wire(ctx context.Context, mgr manager.Manager, w wiring) error {
 		where  = registries.New(w.live, w.key, standard, now)
 		stages = &pipeline.Stages{Renderer: render.NewMemo(w.options.Renderer, renderRoom), Key: w.key, MaxRenders: w.options.MaxRenders}
 		events = mgr.GetEventRecorder("flotilla-hub")
-		reach  = &access.Reader{Live: w.live, Namespace: w.options.Namespace}
+		reach  = &access.Reader{Live: w.live, Namespace: w.options.Namespace, Mirrors: w.options.Mirrors}
 	)
 	setups := []error{
 		mgr.Add(manager.RunnableFunc(w.guard.Run)),

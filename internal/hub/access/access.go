@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-sh/flotilla/internal/fault"
+	"github.com/flotilla-sh/flotilla/internal/source/chart"
 	"github.com/flotilla-sh/flotilla/internal/source/git"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
@@ -31,6 +32,8 @@ type Reader struct {
 	Live client.Reader
 	// Namespace is the hub's own, where the host keys for all are.
 	Namespace string
+	// Mirrors are asked in place of what GitRepos name.
+	Mirrors chart.Mirrors
 
 	apps apps
 }
@@ -38,7 +41,7 @@ type Reader struct {
 // Remote returns where and how to reach the repository of repo.
 func (r *Reader) Remote(ctx context.Context, repo *fleet.GitRepo) (git.Remote, error) {
 	remote := git.Remote{
-		URL:      repo.Spec.Repo,
+		URL:      r.Mirrors.Of(repo.Spec.Repo),
 		Branch:   repo.Spec.Branch,
 		Revision: repo.Spec.Revision,
 		TLS: git.TLS{

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// Mirrors says where the hub asks in place of what is named: the longest
+// Mirrors says where the hub asks for charts and repositories in place of what
+// is named: the longest
 // matching beginning of a URL is replaced.
 type Mirrors map[string]string
 
