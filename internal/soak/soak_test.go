@@ -20,7 +20,7 @@ import (
 )
 
 var (
-	seeds  = flag.Int("seeds", 500, "number of seeds to run in virtual time")
+	seeds  = flag.Int("seeds", 150, "number of seeds to run in virtual time")
 	replay = flag.Int("seed", -1, "run this seed alone, and tell its story")
 )
 
