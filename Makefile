@@ -92,6 +92,17 @@ soak: build controlplane ## Run fleets through scripts and faults (SEEDS=500 REA
 mutants: ## Put old bugs back, one at a time, to see that the soak test catches them (SEEDS=100)
 	go test -count=1 -timeout 1h ./internal/soak -run TestMutants -v -mutants=$(or $(SEEDS),100)
 
+FUZZTIME ?= 1m
+
+.PHONY: fuzz
+fuzz: ## Look for input that breaks what reads it, each target in turn (FUZZTIME=1m RUN='FuzzS*' PARALLEL=2)
+	@grep -rHoE --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' cmd internal pkg charts examples | sort | \
+	while IFS=: read -r file name; do \
+		name=$${name#func }; case $$name in $(or $(RUN),*)) ;; *) continue;; esac; \
+		echo "$$name in $${file%/*}"; \
+		go test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) $(if $(PARALLEL),-parallel $(PARALLEL)) ./$${file%/*} </dev/null || exit 1; \
+	done
+
 .PHONY: deflake
 deflake: build controlplane ## Loop a test until it fails: make deflake PKG=./internal/lab RUN=TestX
 	@n=0; while go test -count=1 $(PKG) $(if $(RUN),-run '$(RUN)'); do n=$$((n+1)); echo "passed $$n times"; done

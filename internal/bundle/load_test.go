@@ -114,16 +114,3 @@ func TestLinks(t *testing.T) {
 		})
 	}
 }
-
-func FuzzIgnore(f *testing.F) {
-	for _, seed := range []string{"", "#", `\#a`, "a/*", "[", `a\ `, "**\n!x"} {
-		f.Add([]byte(seed), "a.yaml")
-	}
-	f.Fuzz(func(t *testing.T, data []byte, name string) {
-		patterns, err := ignores{}.with(data, ".fleetignore")
-		if err == nil {
-			patterns.match(name)
-			patterns.matchContents(name)
-		}
-	})
-}

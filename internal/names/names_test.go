@@ -123,15 +123,3 @@ func TestDeploymentLabel(t *testing.T) {
 		t.Error("namespace and name must not run together")
 	}
 }
-
-func FuzzHelmRelease(f *testing.F) {
-	for _, seed := range []string{"", "a", "/", "É", "A_b.c", strings.Repeat("x-", 40)} {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		got := HelmRelease(text)
-		if len(got) > maxRelease || !dnsLabel.MatchString(got) {
-			t.Errorf("%q: not a release name: %q", text, got)
-		}
-	})
-}
