@@ -76,7 +76,7 @@ func depends(t *testing.T, text string) {
 	one := NewScope(probe("1"))
 	same := NewScope(probe("2"))
 	for _, r := range c.Reads() {
-		if r.Key == "" {
+		if _, isMap := same.data[r.Root].(map[string]any); r.Key == "" || !isMap {
 			same.data[r.Root] = NewScope(probe("1")).data[r.Root]
 			continue
 		}

@@ -52,7 +52,7 @@ func applyPatch(name string, data []byte, patch source.File) ([]byte, error) {
 		return nil, fault.In(patch.Path, 0, fmt.Errorf("%s cannot be applied to %s: %w", patch.Path, name, err))
 	}
 	doc := &docs[index]
-	if doc.text, err = doc.patch(patchJSON); err != nil {
+	if doc.text, err = sortedKeys(doc.patch(patchJSON)); err != nil {
 		return nil, fault.In(patch.Path, 0, fmt.Errorf("%s cannot be applied to %s:%d (%s): %w", patch.Path, name, doc.line, doc.identity, err))
 	}
 	return join(docs), nil
@@ -141,6 +141,20 @@ func (d *document) patch(patch []byte) ([]byte, error) {
 		return strategicpatch.StrategicMergePatch(d.text, patch, typed)
 	}
 	return jsonpatch.MergePatch(d.text, patch)
+}
+
+// sortedKeys gives what a patch made an order: the library has none.
+func sortedKeys(text []byte, err error) ([]byte, error) {
+	if err != nil {
+		return nil, err
+	}
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	var value any
+	if err := decoder.Decode(&value); err != nil {
+		return nil, err
+	}
+	return json.Marshal(value)
 }
 
 func isList(text []byte) bool { return bytes.HasPrefix(bytes.TrimSpace(text), []byte("[")) }
