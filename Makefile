@@ -39,8 +39,7 @@ demo: build controlplane ## Show the main job on real control planes (KEEP=1 lea
 .PHONY: test
 test: build controlplane ## Run all tests
 	go vet $(PKG) ./e2e
-	go test $(PKG)
-	go test -timeout 40m ./e2e
+	go test -timeout 40m ./e2e $(PKG)
 
 .PHONY: test-unit
 test-unit: ## Run the tests that need no cluster
