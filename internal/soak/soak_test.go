@@ -20,8 +20,10 @@ import (
 )
 
 var (
-	seeds  = flag.Int("seeds", 150, "number of seeds to run in virtual time")
-	replay = flag.Int("seed", -1, "run this seed alone, and tell its story")
+	seeds = flag.Int("seeds", 60, "number of seeds to run in virtual time")
+	// Some seeds with it fail, see docs/testing.md.
+	departs = flag.Bool("departs", false, "let records of clusters be deleted and come back")
+	replay  = flag.Int("seed", -1, "run this seed alone, and tell its story")
 )
 
 func TestMain(m *testing.M) {
