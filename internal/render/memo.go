@@ -73,6 +73,11 @@ func (m *Memo) Render(ctx context.Context, req Request) (*Result, error) {
 		}
 		current, leads := m.join(key)
 		if leads {
+			if now, _, ok := m.recall(base, &req); ok || now != key {
+				// Another render of this input has ended in between.
+				m.leave(key, current)
+				continue
+			}
 			return m.lead(ctx, key, current, req)
 		}
 		select {
@@ -119,16 +124,19 @@ func (m *Memo) join(key string) (current *flight, leads bool) {
 
 // lead renders, remembers the outcome and lets those who wait go on.
 func (m *Memo) lead(ctx context.Context, key string, current *flight, req Request) (*Result, error) {
-	defer func() {
-		m.mu.Lock()
-		delete(m.flights, key)
-		m.mu.Unlock()
-		close(current.done)
-	}()
+	defer m.leave(key, current)
 	current.err = errors.New("the render was given up") // seen only after a panic
 	result, err := m.next.Render(ctx, req)
 	current.outcome = outcome{result, err}
 	return result, errors.Join(err, m.remember(&req, current.outcome))
+}
+
+// leave ends a render of key and lets those who wait go on.
+func (m *Memo) leave(key string, current *flight) {
+	m.mu.Lock()
+	delete(m.flights, key)
+	m.mu.Unlock()
+	close(current.done)
 }
 
 // remember stores an outcome that an equal input would have again.
