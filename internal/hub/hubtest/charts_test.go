@@ -229,7 +229,7 @@ func TestHelmOp(t *testing.T) {
 		}
 		if d.Spec.Removal != nil {
 			patch := fmt.Appendf(nil, `{"status":{"observedGeneration":%d,"removalState":{"done":true}}}`, d.Generation)
-			w.must(w.client.Status().Patch(w.ctx, d, client.RawPatch("application/merge-patch+json", patch)))
+			w.must(client.IgnoreNotFound(w.client.Status().Patch(w.ctx, d, client.RawPatch("application/merge-patch+json", patch))))
 		}
 		return false
 	})
