@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -70,6 +71,19 @@ func (r *releases) note(now *model) {
 			}
 		}
 	}
+}
+
+// forget forgets what a bundle's contents have come to, as the bundle is gone
+// from all clusters. What ran on while it was taken off counts for nothing.
+func (m *monitor) forget(bundle string) {
+	if m == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	maps.DeleteFunc(m.succeeded, func(run hookRun, _ bool) bool { return run.bundle == bundle })
+	maps.DeleteFunc(m.open, func(g gate, _ bool) bool { return g.bundle == bundle })
+	maps.DeleteFunc(m.randoms, func(at place, _ string) bool { return strings.HasPrefix(at.object, bundle+" ") })
 }
 
 func (r *releases) log(cluster, what, name string) {

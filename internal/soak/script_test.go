@@ -235,6 +235,7 @@ func (w *world) stepAnew() string {
 	if !w.gone(b) {
 		return b.name + " is not gone, and stays away"
 	}
+	w.watch.forget(w.model.names.fleet + "/" + b.name)
 	w.write(b)
 	return b.String()
 }

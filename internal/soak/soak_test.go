@@ -20,7 +20,7 @@ import (
 )
 
 var (
-	seeds = flag.Int("seeds", 60, "number of seeds to run in virtual time")
+	seeds = flag.Int("seeds", 500, "number of seeds to run in virtual time")
 	// Some seeds with it fail, see docs/testing.md.
 	departs = flag.Bool("departs", false, "let records of clusters be deleted and come back")
 	replay  = flag.Int("seed", -1, "run this seed alone, and tell its story")

@@ -7,6 +7,7 @@ import (
 
 	"github.com/flotilla-sh/flotilla/internal/apply"
 	"github.com/flotilla-sh/flotilla/internal/content"
+	"github.com/flotilla-sh/flotilla/internal/digest"
 	"github.com/flotilla-sh/flotilla/internal/hook"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
@@ -107,7 +108,9 @@ type Good struct {
 
 // NewRelease returns a release that begins now.
 func NewRelease(id string, event Event, now time.Time) *Release {
-	return &Release{ID: id, Run: strconv.FormatInt(now.UnixNano(), 36), Event: event, Phase: phases[event][0], Since: now.UTC().Truncate(time.Second)}
+	// A clock may stand still, or go back.
+	run := strconv.FormatInt(now.UnixNano(), 36) + "-" + digest.OfBytes([]byte(id))[:8]
+	return &Release{ID: id, Run: run, Event: event, Phase: phases[event][0], Since: now.UTC().Truncate(time.Second)}
 }
 
 // Next returns the release in its next phase.
