@@ -19,31 +19,26 @@ import (
 
 // Patcher remembers an object as it was read and writes what changed since.
 type Patcher struct {
-	client client.Client
-	base   client.Object
-}
-
-// NewPatcher remembers a copy of obj.
-func NewPatcher(c client.Client, obj client.Object) *Patcher {
-	return PatcherFrom(c, obj.DeepCopyObject().(client.Object))
-}
-
-// PatcherFrom remembers base itself, which nobody changes from now on.
-func PatcherFrom(c client.Client, base client.Object) *Patcher {
-	return &Patcher{client: c, base: base}
+	client  client.Client
+	base    client.Object
+	written *Written
 }
 
 // Status writes the status of obj where it differs from what was read. Several
 // controllers share one status and one list of conditions. What the others
 // have written since is kept as far as the cache knows it; beyond that the
-// patch is refused, and the caller looks again.
+// patch is refused, and the caller looks again: as it does where there is
+// nothing to write, and the cache does not have the last write.
 func (p *Patcher) Status(ctx context.Context, obj client.Object) error {
 	if equality.Semantic.DeepEqual(statusOf(p.base), statusOf(obj)) {
-		return nil
+		return p.current(ctx)
 	}
 	change, err := difference(p.base, obj)
-	if err != nil || len(change) == 0 {
+	if err != nil {
 		return err
+	}
+	if len(change) == 0 {
+		return p.current(ctx)
 	}
 	version, conditions, err := p.latest(ctx, obj)
 	if err != nil {
@@ -53,30 +48,38 @@ func (p *Patcher) Status(ctx context.Context, obj client.Object) error {
 		change[conditionsKey] = rebase(conditionsOf(p.base), conditionsOf(obj), conditions)
 	}
 	data, err := json.Marshal(map[string]any{
-		"metadata": map[string]any{"resourceVersion": version, "uid": obj.GetUID()},
+		"metadata": p.precondition(obj, version),
 		"status":   change,
 	})
 	if err != nil {
 		return fmt.Errorf("encode the status: %w", err)
 	}
-	return client.IgnoreNotFound(p.write(ctx, obj, data))
+	made, err := p.write(ctx, obj, data)
+	if err == nil {
+		obj.SetResourceVersion(made)
+	}
+	p.written.note(obj, err)
+	return client.IgnoreNotFound(err)
 }
 
-// write asks for metadata alone in the answer: the API server would encode the
-// whole object once more.
-func (p *Patcher) write(ctx context.Context, obj client.Object, data []byte) error {
+func (p *Patcher) precondition(obj client.Object, version string) map[string]any {
+	return map[string]any{"resourceVersion": version, "uid": obj.GetUID()}
+}
+
+// write patches and returns the version that this made. It asks for metadata
+// alone in the answer: the API server would encode the whole object once more.
+func (p *Patcher) write(ctx context.Context, obj client.Object, data []byte) (string, error) {
 	gvk, err := p.client.GroupVersionKindFor(obj)
 	if err != nil {
-		return err
+		return "", err
 	}
 	made := &metav1.PartialObjectMetadata{}
 	made.SetGroupVersionKind(gvk)
 	made.Namespace, made.Name = obj.GetNamespace(), obj.GetName()
 	if err := p.client.Status().Patch(ctx, made, client.RawPatch(types.MergePatchType, data)); err != nil {
-		return err
+		return "", err
 	}
-	obj.SetResourceVersion(made.ResourceVersion)
-	return nil
+	return made.ResourceVersion, nil
 }
 
 // latest returns the version and the conditions that a change is to be based

@@ -20,10 +20,8 @@ import (
 )
 
 var (
-	seeds = flag.Int("seeds", 500, "number of seeds to run in virtual time")
-	// Some seeds with it fail, see docs/testing.md.
-	departs = flag.Bool("departs", false, "let records of clusters be deleted and come back")
-	replay  = flag.Int("seed", -1, "run this seed alone, and tell its story")
+	seeds  = flag.Int("seeds", 500, "number of seeds to run in virtual time")
+	replay = flag.Int("seed", -1, "run this seed alone, and tell its story")
 )
 
 func TestMain(m *testing.M) {

@@ -44,7 +44,8 @@ type Controller struct {
 	Events  events.EventRecorder
 	Clock   clock.PassiveClock
 
-	looks looks
+	looks    looks
+	statuses reconcile.Written
 }
 
 // Setup adds the controller to a manager.
@@ -98,7 +99,7 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 			return reconcile.Result(ctx, err)
 		}
 	}
-	patcher := reconcile.NewPatcher(c.Client, op)
+	patcher := c.statuses.Patcher(c.Client, op)
 	err := c.pack(ctx, op)
 	c.report(op, err)
 	if patchErr := patcher.Status(ctx, op); patchErr != nil {

@@ -62,8 +62,9 @@ func Setup(mgr ctrl.Manager, clock clock.PassiveClock) error {
 
 type controller struct {
 	kind
-	client client.Client
-	clock  clock.PassiveClock
+	client   client.Client
+	clock    clock.PassiveClock
+	statuses reconcile.Written
 }
 
 // Reconcile sets the Effective condition of one object.
@@ -72,7 +73,7 @@ func (c *controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err := c.client.Get(ctx, req.NamespacedName, obj); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	patcher := reconcile.NewPatcher(c.client, obj)
+	patcher := c.statuses.Patcher(c.client, obj)
 	fleet.SetCondition(c.conditions(obj), fleet.Condition{
 		Type: fleet.ConditionEffective, Status: metav1.ConditionFalse,
 		Reason: fleet.ReasonNotYetEffective, Message: c.message,

@@ -34,9 +34,10 @@ type Controller struct {
 	Client client.Client
 	Clock  clock.PassiveClock
 
-	board *status.Board
-	cache cache.Cache
-	pace  *pace
+	board    *status.Board
+	cache    cache.Cache
+	pace     *pace
+	statuses reconcile.Written
 }
 
 // Setup adds the controller to a manager.
@@ -100,7 +101,7 @@ func (c *Controller) Reconcile(ctx context.Context, parent status.Parent) (ctrl.
 	}
 	next := shallow(read)
 	c.fill(parent.Name, next)
-	patcher := reconcile.PatcherFrom(c.Client, read)
+	patcher := c.statuses.PatcherFrom(c.Client, read)
 	err := patcher.Status(ctx, next)
 	if next.GetResourceVersion() != read.GetResourceVersion() {
 		c.pace.written(parent)

@@ -60,6 +60,7 @@ type Controller struct {
 	sources  sources
 	wrote    writes
 	follower follow.Follower
+	statuses reconcile.Written
 }
 
 // Reconcile makes the deployments of one Bundle be what it wants.
@@ -86,7 +87,7 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 			return reconcile.Result(ctx, err)
 		}
 	}
-	patcher := reconcile.NewPatcher(c.Client, bundle)
+	patcher := c.statuses.Patcher(c.Client, bundle)
 	err = c.deploy(ctx, bundle)
 	c.report(bundle, err)
 	if patchErr := patcher.Status(ctx, bundle); patchErr != nil {
@@ -197,7 +198,7 @@ func (c *Controller) waitFor(ctx context.Context, bundle *fleet.Bundle, clusters
 		names += fmt.Sprintf(" and %d more", more)
 	}
 	waiting := fault.Wait(deploymentsGone, "Removing", fmt.Errorf("waiting until these clusters have removed it: %s", names))
-	patcher := reconcile.NewPatcher(c.Client, bundle)
+	patcher := c.statuses.Patcher(c.Client, bundle)
 	fleet.SetCondition(&bundle.Status.Conditions, fleet.Condition{
 		Type: fleet.ConditionReconciling, Status: metav1.ConditionTrue, Reason: "Removing", Message: waiting.Error(),
 	}, c.Clock.Now())

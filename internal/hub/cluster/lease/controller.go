@@ -49,8 +49,9 @@ type Controller struct {
 	Events  events.EventRecorder
 	Clock   clock.PassiveClock
 
-	mu   sync.Mutex
-	seen map[types.NamespacedName]sight
+	mu       sync.Mutex
+	seen     map[types.NamespacedName]sight
+	statuses reconcile.Written
 }
 
 // sight is the last change of a Lease that this hub saw.
@@ -104,7 +105,7 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	condition, again := c.judge(req.NamespacedName, cluster, lease)
-	patcher := reconcile.NewPatcher(c.Client, cluster)
+	patcher := c.statuses.Patcher(c.Client, cluster)
 	old := fleet.FindCondition(cluster.Status.Conditions, fleet.ConditionOnline)
 	changed := old == nil || old.Status != condition.Status
 	if changed {

@@ -47,6 +47,8 @@ type Controller struct {
 	// those of another hub.
 	Hub   string
 	Clock clock.PassiveClock
+
+	statuses reconcile.Written
 }
 
 // Setup adds the controller to a manager.
@@ -82,7 +84,7 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 			return reconcile.Result(ctx, err)
 		}
 	}
-	patcher := reconcile.NewPatcher(c.Client, cluster)
+	patcher := c.statuses.Patcher(c.Client, cluster)
 	err := c.register(ctx, cluster)
 	fleet.SetCondition(&cluster.Status.Conditions, reconcile.Outcome(fleet.ConditionProcessed, err), c.Clock.Now())
 	fleet.SetCondition(&cluster.Status.Conditions, effect.Condition(effect.OfCluster(&cluster.Spec)), c.Clock.Now())

@@ -65,7 +65,8 @@ type Controller struct {
 	Events  events.EventRecorder
 	Clock   clock.PassiveClock
 
-	taken taken
+	taken    taken
+	statuses reconcile.Written
 }
 
 // Setup adds the controller to a manager.
@@ -98,7 +99,7 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 			return reconcile.Result(ctx, err)
 		}
 	}
-	patcher := reconcile.NewPatcher(c.Client, repo)
+	patcher := c.statuses.Patcher(c.Client, repo)
 	err := c.pack(ctx, repo)
 	c.report(repo, err)
 	if patchErr := patcher.Status(ctx, repo); patchErr != nil {
@@ -272,7 +273,7 @@ func (c *Controller) finalize(ctx context.Context, repo *fleet.GitRepo) error {
 // waitFor says on a deleted GitRepo that it waits for its bundles.
 func (c *Controller) waitFor(ctx context.Context, repo *fleet.GitRepo, bundles int) error {
 	waiting := fault.Wait(bundlesGone, "Removing", fmt.Errorf("waiting until %d bundles are removed from their clusters", bundles))
-	patcher := reconcile.NewPatcher(c.Client, repo)
+	patcher := c.statuses.Patcher(c.Client, repo)
 	fleet.SetCondition(&repo.Status.Conditions, fleet.Condition{
 		Type: fleet.ConditionReconciling, Status: metav1.ConditionTrue, Reason: "Removing", Message: waiting.Error(),
 	}, c.Clock.Now())

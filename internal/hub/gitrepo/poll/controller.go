@@ -44,7 +44,8 @@ type Controller struct {
 	Events events.EventRecorder
 	Clock  clock.PassiveClock
 
-	poller *Poller
+	poller   *Poller
+	statuses reconcile.Written
 	// polling is the context that polls live in; they outlive a reconcile.
 	polling context.Context
 }
@@ -75,7 +76,7 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		c.poller.Drop(req.NamespacedName)
 		return ctrl.Result{}, nil
 	}
-	patcher := reconcile.NewPatcher(c.Client, repo)
+	patcher := c.statuses.Patcher(c.Client, repo)
 	err := c.poll(ctx, repo)
 	if patchErr := patcher.Status(ctx, repo); patchErr != nil {
 		return reconcile.Result(ctx, patchErr)

@@ -1,0 +1,93 @@
+package reconcile
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/utils/lru"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-sh/flotilla/internal/fault"
+)
+
+const (
+	// behindSoon is when to look again at an object of which the cache is behind.
+	behindSoon = time.Second
+	// writtenMost bounds what is remembered: an object that is gone is not
+	// looked at again.
+	writtenMost = 4096
+)
+
+// Written knows the last status that a controller wrote of each object. What
+// is to be may be what a cache has that is behind, and not what the API server
+// has: that nothing is to be written is true only where the cache has the last
+// write. Nobody else would look again, as a status is no reason to.
+type Written struct {
+	once sync.Once
+	last *lru.Cache
+}
+
+// Patcher remembers a copy of obj.
+func (w *Written) Patcher(c client.Client, obj client.Object) *Patcher {
+	return w.PatcherFrom(c, obj.DeepCopyObject().(client.Object))
+}
+
+// PatcherFrom remembers base itself, which nobody changes from now on.
+func (w *Written) PatcherFrom(c client.Client, base client.Object) *Patcher {
+	w.once.Do(func() { w.last = lru.New(writtenMost) })
+	return &Patcher{client: c, base: base, written: w}
+}
+
+// note takes in how a write of obj ended. Of one whose answer was lost nobody
+// knows whether it was done.
+func (w *Written) note(obj client.Object, err error) {
+	switch {
+	case err == nil:
+		w.last.Add(obj.GetUID(), obj.GetResourceVersion())
+	case !refused(err):
+		w.last.Add(obj.GetUID(), "")
+	}
+}
+
+// refused tells whether the API server has answered that it did not write.
+func refused(err error) bool {
+	status, ok := errors.AsType[*apierrors.StatusError](err)
+	return ok && status.ErrStatus.Code >= http.StatusBadRequest && status.ErrStatus.Code < http.StatusInternalServerError
+}
+
+// current returns nothing where base is as the API server has it, as far as
+// this controller has written it.
+func (p *Patcher) current(ctx context.Context) error {
+	last, ok := p.written.last.Get(p.base.GetUID())
+	if !ok {
+		return nil
+	}
+	version, _ := last.(string)
+	if version == "" {
+		if err := p.ask(ctx); err != nil {
+			return err
+		}
+	} else if order, err := resourceversion.CompareResourceVersion(p.base.GetResourceVersion(), version); err == nil && order < 0 {
+		return fault.Wait(behindSoon, "Behind", fmt.Errorf("the cache does not have the last status of %s yet", client.ObjectKeyFromObject(p.base)))
+	}
+	p.written.last.Remove(p.base.GetUID())
+	return nil
+}
+
+// ask lets the API server say whether base is what it has: it refuses a patch of
+// another version, and writes nothing where one changes nothing.
+func (p *Patcher) ask(ctx context.Context) error {
+	data, err := json.Marshal(map[string]any{"metadata": p.precondition(p.base, p.base.GetResourceVersion())})
+	if err != nil {
+		return fmt.Errorf("encode the status: %w", err)
+	}
+	_, err = p.write(ctx, p.base, data)
+	return client.IgnoreNotFound(err)
+}
