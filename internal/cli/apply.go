@@ -18,6 +18,7 @@ import (
 // applyFlags are the flags of "apply".
 type applyFlags struct {
 	hubFlags
+	sourceFlags
 	output          string
 	labels          map[string]string
 	targetsFile     string
@@ -26,10 +27,12 @@ type applyFlags struct {
 	commit          string
 	paused          bool
 	keepResources   bool
-	correctDrift    bool
+	deleteNamespace bool
+	drift           fleet.CorrectDrift
+	syncGeneration  int64
+	registrySecret  string
 	compress        bool
 	strict          bool
-	charts          chartFlags
 }
 
 func newApply(g *globals) *cobra.Command {
@@ -49,6 +52,7 @@ Nothing is applied or written while one of the directories has an error.
 Bundles that are no longer among the directories stay.`,
 		Example: `  flotilla apply web examples/web
   flotilla apply -o - web examples/web > bundles.yaml
+  flotilla apply web -b examples/web:prod.yaml -b examples/web:dev.yaml
   flotilla apply web examples/web -n fleet-default --targets-file targets.yaml --commit $(git rev-parse HEAD)`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -76,17 +80,25 @@ func (f *applyFlags) add(cmd *cobra.Command) {
 	set.StringVar(&f.targetsFile, "targets-file", "", "YAML file with targets, as in a GitRepo")
 	set.StringVar(&f.targetNamespace, "target-namespace", "", "force all objects into this namespace")
 	set.StringVarP(&f.serviceAccount, "service-account", "a", "", "account that agents act as")
-	set.StringVar(&f.commit, "commit", "", "commit to label the Bundles with")
+	set.StringVar(&f.commit, "commit", "", "commit to label the Bundles with (default: $COMMIT)")
 	set.BoolVar(&f.paused, "paused", false, "do not deploy the Bundles yet")
 	set.BoolVar(&f.keepResources, "keep-resources", false, "leave objects on clusters when the Bundles go")
-	set.BoolVar(&f.correctDrift, "correct-drift", false, "put objects back that are changed on a cluster")
+	set.BoolVar(&f.deleteNamespace, "delete-namespace", false, "delete the namespaces that were made for the Bundles when the Bundles go")
+	set.BoolVar(&f.drift.Enabled, "correct-drift", false, "put objects back that are changed on a cluster")
+	set.BoolVar(&f.drift.Force, "correct-drift-force", false, "with --correct-drift: delete and make anew what refuses the change")
+	set.BoolVar(&f.drift.KeepFailHistory, "correct-drift-keep-fail-history", false, "accepted for scripts; there is no history")
+	set.Int64Var(&f.syncGeneration, "sync-generation", 0, "deploy all again where the number is a new one")
+	set.StringVar(&f.registrySecret, "oci-registry-secret", "", "Secret with the registry to keep contents in")
 	set.BoolVarP(&f.compress, "compress", "c", false, "compress all files")
 	set.BoolVar(&f.strict, "strict", false, "make errors of warnings")
-	f.charts.add(set)
+	f.sourceFlags.add(cmd)
+	for _, name := range []string{"label", "target-namespace", "service-account", "commit", "sync-generation", "oci-registry-secret"} {
+		_ = cmd.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions)
+	}
 }
 
 func (f *applyFlags) run(cmd *cobra.Command, name string, dirs []string) error {
-	in, err := f.scanInput(name)
+	in, err := f.input(name)
 	if err != nil {
 		return err
 	}
@@ -111,13 +123,20 @@ func (f *applyFlags) run(cmd *cobra.Command, name string, dirs []string) error {
 	return os.WriteFile(f.output, text, 0o600) // values may be secret
 }
 
-func (f *applyFlags) scanInput(name string) (bundle.Input, error) {
+func (f *applyFlags) input(name string) (bundle.Input, error) {
 	in := bundle.Input{
 		RepoName: name, Labels: f.labels, ServiceAccount: f.serviceAccount, TargetNamespace: f.targetNamespace,
-		Paused: f.paused, KeepResources: f.keepResources, Strict: f.strict,
+		Paused: f.paused, KeepResources: f.keepResources, DeleteNamespace: f.deleteNamespace,
+		ForceSyncGeneration: f.syncGeneration, Strict: f.strict,
 	}
-	if f.correctDrift {
-		in.CorrectDrift = &fleet.CorrectDrift{Enabled: true}
+	switch {
+	case f.drift.Enabled:
+		in.CorrectDrift = &f.drift
+	case f.drift != fleet.CorrectDrift{}:
+		return in, usagef("--correct-drift-force and --correct-drift-keep-fail-history say how: add --correct-drift")
+	}
+	if f.commit == "" {
+		f.commit = os.Getenv("COMMIT")
 	}
 	var err error
 	if f.targetsFile != "" {
@@ -132,13 +151,19 @@ func (f *applyFlags) bundles(ctx context.Context, in bundle.Input, names []strin
 	if len(names) == 0 {
 		names = []string{"."}
 	}
+	if err := f.check(names); err != nil {
+		return nil, nil, err
+	}
 	dirs, err := openDirectories(names)
 	if err != nil {
 		return nil, nil, err
 	}
-	in.Paths = dirs.paths
+	in.Paths, in.Bundles = dirs.paths, f.entries(dirs)
 	drafts, err := bundle.Scan(dirs.tree, in)
 	errs := several{err, f.charts.bring(ctx, dirs.tree, drafts)}
+	if err := interrupted(ctx); err != nil {
+		return nil, nil, err
+	}
 	for i := range drafts {
 		warnings = append(warnings, drafts[i].Warnings...)
 		if drafts[i].Err != nil {

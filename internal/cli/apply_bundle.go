@@ -26,6 +26,9 @@ func (f *applyFlags) bundle(draft *bundle.Draft) (*fleet.Bundle, error) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: draft.Name, Labels: maps.Clone(draft.Labels)},
 		Spec:       *draft.Spec.DeepCopy(),
 	}
+	if f.registrySecret != "" {
+		b.Spec.OCIRegistrySecret = f.registrySecret
+	}
 	if f.commit != "" {
 		if b.Labels == nil {
 			b.Labels = map[string]string{}

@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 
 	"github.com/flotilla-sh/flotilla/internal/bundle"
 	"github.com/flotilla-sh/flotilla/internal/charts"
@@ -24,7 +24,8 @@ type chartFlags struct {
 	mirrors                                                  []string
 }
 
-func (f *chartFlags) add(set *pflag.FlagSet) {
+func (f *chartFlags) add(cmd *cobra.Command) {
+	set := cmd.Flags()
 	set.StringVar(&f.username, "username", "", "user name for servers of charts")
 	set.StringVar(&f.passwordFile, "password-file", "", "file with the password for servers of charts")
 	set.StringVar(&f.keyFile, "ssh-privatekey-file", "", "file with the private key for charts in Git")
@@ -34,6 +35,9 @@ func (f *chartFlags) add(set *pflag.FlagSet) {
 	set.BoolVar(&f.insecure, "helm-insecure-skip-tls", false, "accept any certificate of servers of charts")
 	set.BoolVar(&f.basicHTTP, "helm-basic-http", false, "ask OCI registries without TLS")
 	set.StringArrayVar(&f.mirrors, "mirror", nil, "`upstream=mirror`: a beginning of URLs of charts, and what to ask in place of it; may be repeated")
+	for _, name := range []string{"username", "helm-repo-url-regex", "mirror"} {
+		_ = cmd.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions)
+	}
 }
 
 // bring fetches the charts that drafts need. What cannot be had is an error of

@@ -1,30 +1,20 @@
 package cli
 
 import (
-	"context"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/flotilla-sh/flotilla/internal/lint"
-	"github.com/flotilla-sh/flotilla/internal/render/worker"
 )
 
 // lintFlags are the flags of "lint".
 type lintFlags struct {
-	labels      map[string]string
-	clusters    string
-	repo        string
-	kubeVersion string
-	apis        []string
-	timeout     time.Duration
-	strict      bool
-	format      lintFormat
-	charts      chartFlags
+	renderingFlags
+	clusters clusterFile
+	format   lintFormat
 }
 
 func newLint() *cobra.Command {
@@ -45,32 +35,27 @@ The exit code is 0 where there is no error, 1 where there is one (with --strict
 also where there is a warning), and 2 where the directory could not be looked at.`,
 		Example: `  flotilla lint .
   flotilla lint . -o github --strict
+  flotilla lint . -b apps/web:prod.yaml
   kubectl get clusters.fleet.cattle.io -A -o yaml > clusters.yaml && flotilla lint . --clusters clusters.yaml`,
-		Args: exactArgs("DIR"),
-		ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			return nil, cobra.ShellCompDirectiveFilterDirs
-		},
-		RunE: func(cmd *cobra.Command, args []string) error { return flags.run(cmd, args[0]) },
+		Args:              exactArgs("DIR"),
+		ValidArgsFunction: completeDirectories,
+		RunE:              func(cmd *cobra.Command, args []string) error { return flags.run(cmd, args[0]) },
 	}
 	flags.add(cmd)
 	return cmd
 }
 
 func (f *lintFlags) add(cmd *cobra.Command) {
-	set := cmd.Flags()
-	set.StringToStringVarP(&f.labels, "label", "l", nil, "a label of all example clusters as `key=value`; may be repeated")
-	set.StringVar(&f.clusters, "clusters", "", "YAML `file` with Clusters to render for beside the examples")
-	set.StringVar(&f.repo, "gitrepo", "", "name of the GitRepo, with which the names of bundles begin (default: none)")
-	set.StringVar(&f.kubeVersion, "kube-version", "", "Kubernetes version of the clusters (default "+newestKubernetes()+")")
-	set.StringArrayVar(&f.apis, "api", nil, "a kind that the clusters serve beside Kubernetes' own, as group/version/Kind, with :Cluster after a kind without namespaces; may be repeated")
-	set.DurationVar(&f.timeout, "timeout", time.Minute, "how long one render may take")
-	set.BoolVar(&f.strict, "strict", false, "end with 1 where there is a warning")
+	f.renderingFlags.add(cmd, "a label of all example clusters", "end with 1 where there is a warning")
+	f.clusters.add(cmd, "clusters", "YAML `file` with Clusters to render for beside the examples")
 	f.format.add(cmd)
-	f.charts.add(set)
 }
 
 func (f *lintFlags) run(cmd *cobra.Command, name string) error {
 	report, err := f.look(cmd, name)
+	if err := interrupted(cmd.Context()); err != nil {
+		return err
+	}
 	if err != nil {
 		return &exitError{code: ExitUsage, err: err}
 	}
@@ -85,41 +70,28 @@ func (f *lintFlags) run(cmd *cobra.Command, name string) error {
 
 // look makes the report.
 func (f *lintFlags) look(cmd *cobra.Command, name string) (*lint.Report, error) {
-	offers, err := capabilities(f.kubeVersion, f.apis)
+	given, err := f.clusters.read()
 	if err != nil {
 		return nil, err
 	}
-	given, err := readClusters(f.clusters)
+	w, err := f.open(name, "")
 	if err != nil {
 		return nil, err
 	}
-	dirs, err := openDirectories([]string{name})
+	defer w.close()
+	in := lint.Input{
+		Tree: w.tree, Scan: w.scan, Labels: f.labels, Offers: w.offers, Renderer: w.pool,
+		Bring: f.charts.bring, Progress: newProgress(cmd.ErrOrStderr(), time.Now).tell,
+	}
+	for i := range given {
+		in.Clusters = append(in.Clusters, clusterOf(&given[i]))
+	}
+	report, err := lint.Run(cmd.Context(), in)
 	if err != nil {
 		return nil, err
 	}
-	self, err := os.Executable()
-	if err != nil {
-		return nil, fmt.Errorf("cannot find this program to start renders with: %w", err)
-	}
-	pool := worker.NewPool(worker.Options{Executable: self, Deadline: f.timeout})
-	defer pool.Close()
-	progress := newProgress(cmd.ErrOrStderr(), time.Now)
-	report, err := lint.Run(cmd.Context(), lint.Input{
-		Tree:     dirs.tree,
-		Scan:     dirs.scanInput(f.repo, name),
-		Clusters: given, Labels: f.labels, Offers: offers, Renderer: pool,
-		Bring: f.charts.bring, Progress: progress.tell,
-	})
-	if stopped := context.Cause(cmd.Context()); stopped != nil {
-		return nil, fmt.Errorf("interrupted: %w", stopped)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if len(dirs.paths) == 0 {
-		for i := range report.Problems {
-			report.Problems[i].File = filepath.ToSlash(filepath.Join(name, report.Problems[i].File))
-		}
+	for i := range report.Problems {
+		report.Problems[i].File = w.shown(report.Problems[i].File)
 	}
 	return report, nil
 }

@@ -12,6 +12,7 @@ import (
 var (
 	versionText = regexp.MustCompile(`^v?(\d+\.\d+)(\.\d+)?([-+].*)?$`)
 	kindText    = regexp.MustCompile(`^([^/\s]+/)?[^/\s]+/[A-Z]\w*$`)
+	groupText   = regexp.MustCompile(`^([^/\s:]+/)?v\d\w*$`)
 )
 
 // capabilities is what a cluster offers to renders, as flags say it.
@@ -39,8 +40,12 @@ func capabilities(version string, apis []string) (render.Capabilities, error) {
 	}
 	for _, api := range apis {
 		name, cluster := strings.CutSuffix(api, ":Cluster")
+		if groupText.MatchString(api) {
+			offers.APIs = append(offers.APIs, render.API{GroupVersion: api})
+			continue
+		}
 		if !kindText.MatchString(name) {
-			return offers, usagef("--api %s: use group/version/Kind, such as monitoring.coreos.com/v1/ServiceMonitor", api)
+			return offers, usagef("--api-versions %s: use group/version or group/version/Kind, such as monitoring.coreos.com/v1/ServiceMonitor", api)
 		}
 		offer := apiOf(name)
 		offer.Namespaced = !cluster

@@ -19,6 +19,8 @@ const (
 	ExitFailed = 1
 	// ExitUsage means that it was called in a wrong way.
 	ExitUsage = 2
+	// ExitInterrupted means that a signal has ended it.
+	ExitInterrupted = 130
 )
 
 // Env is what a command gets from the process that it runs in.
@@ -61,6 +63,9 @@ func Run(ctx context.Context, env Env) int {
 	}
 	for _, e := range eachOf(err) {
 		fmt.Fprintln(env.Err, "error:", e)
+	}
+	if ctx.Err() != nil {
+		return ExitInterrupted
 	}
 	if usage := (*usageError)(nil); errors.As(err, &usage) {
 		fmt.Fprintf(env.Err, "See '%s --help'.\n", cmd.CommandPath())

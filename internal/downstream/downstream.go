@@ -26,6 +26,9 @@ const (
 	ReasonInvalid = "InvalidDownstreamResource"
 )
 
+// Origin is the source of every copy, where other objects have their file.
+const Origin = "downstreamResources"
+
 // Source names an object of the bundle's namespace on the hub.
 type Source struct{ Kind, Name string }
 
@@ -137,6 +140,27 @@ func own(m map[string]string) map[string]string {
 	return out
 }
 
+// StandIn takes the place of a copy where the hub is not asked: an object of the
+// same name, without data.
+func StandIn(s Source) Copy {
+	switch s.Kind {
+	case "Secret":
+		return OfSecret(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: s.Name}})
+	case "ConfigMap":
+		return OfConfigMap(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: s.Name}})
+	}
+	return Invalid(s)
+}
+
+// StandIns take the place of the copies that sources lead to.
+func StandIns(sources []Source) map[Source]Copy {
+	out := make(map[Source]Copy, len(sources))
+	for _, source := range sources {
+		out[source] = StandIn(source)
+	}
+	return out
+}
+
 // In returns the copy as an object of a namespace.
 func (c Copy) In(namespace string) (render.Object, error) {
 	if c.Err != nil {
@@ -155,7 +179,7 @@ func (c Copy) In(namespace string) (render.Object, error) {
 	}
 	kind, _ := object["kind"].(string)
 	name, _ := meta["name"].(string)
-	return render.Object{JSON: text, APIVersion: "v1", Kind: kind, Namespace: namespace, Name: name, Source: "downstreamResources"}, nil
+	return render.Object{JSON: text, APIVersion: "v1", Kind: kind, Namespace: namespace, Name: name, Source: Origin}, nil
 }
 
 // All returns the copies that options ask for, in the namespace that they deploy

@@ -13,6 +13,7 @@ import (
 	"github.com/flotilla-sh/flotilla/internal/bundle"
 	"github.com/flotilla-sh/flotilla/internal/charts"
 	"github.com/flotilla-sh/flotilla/internal/content"
+	"github.com/flotilla-sh/flotilla/internal/downstream"
 	"github.com/flotilla-sh/flotilla/internal/effect"
 	"github.com/flotilla-sh/flotilla/internal/fault"
 	"github.com/flotilla-sh/flotilla/internal/pipeline"
@@ -134,6 +135,7 @@ func (l *linter) outcomes(ctx context.Context, about *subject) ([]pipeline.Outco
 		in := pipeline.Input{
 			Bundle: target.Bundle{Namespace: namespace, Name: draft.Name, Labels: draft.Labels, Spec: draft.Spec},
 			Files:  draft.Files, SourceDigest: draft.SourceDigest, Commit: l.Tree.Commit,
+			Copies: downstream.StandIns(downstream.OfBundle(&draft.Spec)),
 		}
 		for i := range clusters {
 			in.Clusters = append(in.Clusters, pipeline.Cluster{Cluster: clusters[i], Capabilities: l.Offers})
@@ -206,6 +208,14 @@ type owned struct{ cluster, group, kind, namespace, name string }
 // owner is who has it.
 type owner struct{ bundle, source string }
 
+// placeOf returns where an object of a bundle comes from.
+func placeOf(about *subject, object *render.Object) string {
+	if object.Source == downstream.Origin {
+		return about.config
+	}
+	return path.Join(about.draft.Path, object.Source)
+}
+
 // claim takes an object for a bundle. Two bundles cannot have one.
 func (l *linter) claim(about *subject, cluster string, object *render.Object) (fault.Note, bool) {
 	if isHook(object) {
@@ -214,10 +224,13 @@ func (l *linter) claim(about *subject, cluster string, object *render.Object) (f
 	key := owned{cluster, groupOf(object.APIVersion), object.Kind, object.Namespace, object.Name}
 	first, taken := l.owners[key]
 	if !taken || first.bundle == about.draft.Name {
-		l.owners[key] = owner{about.draft.Name, path.Join(about.draft.Path, object.Source)}
+		l.owners[key] = owner{about.draft.Name, placeOf(about, object)}
 		return fault.Note{}, true
 	}
 	file, line := object.Place()
+	if object.Source == downstream.Origin {
+		file = ""
+	}
 	return fault.Note{File: file, Line: line, Message: fmt.Sprintf(
 		"%s %s is also in the bundle %s (%s), and a cluster takes an object from one bundle alone: remove it from one of them", object.Kind, object.Name, first.bundle, first.source)}, false
 }

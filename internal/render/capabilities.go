@@ -103,7 +103,9 @@ func (c *cluster) sorted() []string {
 	all := map[string]bool{}
 	for _, api := range c.apis {
 		all[api.GroupVersion] = true
-		all[api.GroupVersion+"/"+api.Kind] = true
+		if api.Kind != "" {
+			all[api.GroupVersion+"/"+api.Kind] = true
+		}
 	}
 	return slices.Sorted(maps.Keys(all))
 }

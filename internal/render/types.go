@@ -71,7 +71,7 @@ func (c Capabilities) Equal(other Capabilities) bool {
 type API struct {
 	// GroupVersion is "v1" or "apps/v1".
 	GroupVersion string `json:"gv"`
-	// Kind is the kind's name.
+	// Kind is the kind's name; empty where only the group and version are known.
 	Kind string `json:"kind"`
 	// Namespaced tells whether objects of the kind live in a namespace.
 	Namespaced bool `json:"namespaced,omitempty"`

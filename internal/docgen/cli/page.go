@@ -13,7 +13,7 @@ const head = `# Command line
 <!-- Written by make generate from the commands; change their help instead. -->
 
 Exit codes: 0 means that the command did what it should, 1 that it could not,
-and 2 that it was called in a wrong way.
+2 that it was called in a wrong way, and 130 that a signal has ended it.
 `
 
 // page is the whole reference.
