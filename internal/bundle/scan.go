@@ -2,7 +2,6 @@ package bundle
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
@@ -51,18 +50,12 @@ func Scan(tree source.Tree, in Input) ([]Draft, error) {
 
 // checkFiles refuses a snapshot without files.
 func checkFiles(tree source.Tree) error {
-	errFound := errors.New("found")
-	err := fs.WalkDir(tree.FS, ".", func(_ string, entry fs.DirEntry, err error) error {
-		if err == nil && !entry.IsDir() {
-			return errFound
-		}
-		return err
-	})
-	if errors.Is(err, errFound) {
-		return nil
-	}
+	entries, err := fs.ReadDir(tree.FS, ".")
 	if err != nil {
 		return fmt.Errorf("cannot read the files of commit %s: %w", tree.Commit, err)
+	}
+	if len(entries) > 0 {
+		return nil
 	}
 	return fault.Stall(reasonEmpty, fmt.Errorf("commit %s of the repository has no files; commit and push something to deploy", tree.Commit))
 }

@@ -42,6 +42,7 @@ type Reader struct {
 func (r *Reader) Remote(ctx context.Context, repo *fleet.GitRepo) (git.Remote, error) {
 	remote := git.Remote{
 		URL:      r.Mirrors.Of(repo.Spec.Repo),
+		Mirror:   r.Mirrors.Of,
 		Branch:   repo.Spec.Branch,
 		Revision: repo.Spec.Revision,
 		TLS: git.TLS{

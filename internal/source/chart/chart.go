@@ -24,9 +24,10 @@ import (
 // fetchTimeout bounds the fetch of one chart.
 const fetchTimeout = 3 * time.Minute
 
-// GitCache returns the trees of Git repositories.
+// GitCache gives the trees of Git repositories to a reader, as often as they lack
+// something that it looks for.
 type GitCache interface {
-	Fetch(ctx context.Context, remote git.Remote, commit string) (source.Tree, error)
+	Read(ctx context.Context, remote git.Remote, commit string, read func(source.Tree)) error
 }
 
 // Options are what a Fetcher is made with.

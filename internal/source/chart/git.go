@@ -14,12 +14,12 @@ import (
 )
 
 // gitRemote says how a Git repository is reached.
-func gitRemote(ref chartref.Ref, a Access) git.Remote {
+func (f *Fetcher) gitRemote(ref chartref.Ref, a Access) git.Remote {
 	credentials := git.Credentials{PrivateKey: a.PrivateKey, KnownHosts: a.KnownHosts}
 	if strings.HasPrefix(ref.URL, "http") {
 		credentials = git.Credentials{Username: a.Username, Password: a.Password}
 	}
-	return git.Remote{URL: ref.URL, Credentials: credentials, TLS: git.TLS{CABundle: a.CACerts, InsecureSkipTLSVerify: a.Insecure}}
+	return git.Remote{URL: ref.URL, Mirror: f.mirrors.Of, Credentials: credentials, TLS: git.TLS{CABundle: a.CACerts, InsecureSkipTLSVerify: a.Insecure}}
 }
 
 // fetchGit gets a chart out of a Git repository, at a commit where one is
@@ -28,18 +28,22 @@ func (s *Session) fetchGit(ctx context.Context, ref chartref.Ref, a Access, comm
 	if len(s.access.Keyring) > 0 {
 		return nil, stall(ReasonUnverified, "%s is a Git repository, where charts have no signature, and the Secret has a keyring: take the chart from a repository or registry, or take the key %s out of the Secret", chartref.Place(ref.URL), keyKeyring)
 	}
-	from, commit, err := git.ResolveName(ctx, gitRemote(ref, a), firstOf(commit, ref.Revision))
-	if err != nil {
-		return nil, err
-	}
-	tree, err := s.git.Fetch(ctx, from, commit)
+	from, commit, err := git.ResolveName(ctx, s.gitRemote(ref, a), firstOf(commit, ref.Revision))
 	if err != nil {
 		return nil, err
 	}
 	dir := path.Join(".", ref.Path)
-	files, err := collect(tree.FS, dir, s.limits)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", ref, err)
+	var tree source.Tree
+	var files []source.File
+	var errFiles error
+	if err := s.git.Read(ctx, from, commit, func(t source.Tree) {
+		tree = t
+		files, errFiles = collect(tree.FS, dir, s.limits)
+	}); err != nil {
+		return nil, err
+	}
+	if errFiles != nil {
+		return nil, fmt.Errorf("%s: %w", ref, errFiles)
 	}
 	if !hasChartFile(files) {
 		return nil, stall(ReasonArchive, "%s has no Chart.yaml in %s: give the chart's directory behind //", chartref.Place(ref.URL), dir)

@@ -161,5 +161,5 @@ func (b *boundedReader) Read(p []byte) (int, error) {
 // tooLarge explains a transfer that was ended.
 func (f fetching) tooLarge() error {
 	return wait(retryTooLarge, ReasonTooLarge, "the repository %s sends more than %d bytes for one commit, which is all that the hub's Git cache may hold; "+
-		"move what is deployed into a smaller repository, or raise --git-cache-size (and the volume of --cache-dir)", f.remote.place(), f.repo.limit)
+		"move what is deployed into a smaller repository, or raise --git-cache-size (and the volume of --cache-dir)", f.remote.place(), f.limit)
 }

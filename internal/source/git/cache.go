@@ -51,43 +51,58 @@ func (c *Cache) Bound(bytes int64) error {
 
 // Fetch returns the tree of a commit that Resolve gave for the remote. What the
 // cache has is not fetched again; of a branch that is followed, only what
-// changed is moved.
+// changed is moved. Submodules are empty directories; see Read.
 func (c *Cache) Fetch(ctx context.Context, r Remote, commit string) (source.Tree, error) {
-	if _, err := r.endpoint(); err != nil {
+	files, err := c.fetch(ctx, r, commit)
+	if err != nil {
 		return source.Tree{}, err
 	}
-	if !isCommit(commit) {
-		return source.Tree{}, fault.Stall(ReasonCommitNotFound, fmt.Errorf("%q is not a full commit hash", commit))
+	return source.Tree{Commit: files.commit.String(), FS: files}, nil
+}
+
+func (c *Cache) fetch(ctx context.Context, r Remote, commit string) (*tree, error) {
+	if _, err := r.endpoint(); err != nil {
+		return nil, err
 	}
+	if !isCommit(commit) {
+		return nil, fault.Stall(ReasonCommitNotFound, fmt.Errorf("%q is not a full commit hash", commit))
+	}
+	return c.fetchWithin(ctx, r, plumbing.NewHash(strings.ToLower(commit)), c.limit)
+}
+
+// fetchWithin ends a transfer beyond so many bytes; 0 is no bound.
+func (c *Cache) fetchWithin(ctx context.Context, r Remote, want plumbing.Hash, limit int64) (*tree, error) {
 	repo := c.repository(r.repositoryID())
-	tree, err := c.fetch(ctx, repo, r, plumbing.NewHash(strings.ToLower(commit)))
+	files, err := repo.open(ctx, fetching{repo, r, want, limit})
 	if repo.moved.Swap(false) {
 		if sweepErr := c.sweep(); err == nil {
 			err = sweepErr
 		}
 	}
-	return tree, err
+	return files, err
 }
 
-func (c *Cache) fetch(ctx context.Context, repo *repository, r Remote, want plumbing.Hash) (source.Tree, error) {
-	unlock, err := repo.lock(ctx)
+// open fetches what is missing and shows a commit as a tree.
+func (r *repository) open(ctx context.Context, f fetching) (*tree, error) {
+	unlock, err := r.lock(ctx)
 	if err != nil {
-		return source.Tree{}, err
+		return nil, err
 	}
 	defer unlock()
-	s, err := repo.obtain(ctx, r, want)
+	s, err := f.obtain(ctx)
 	if err != nil {
-		return source.Tree{}, err
+		return nil, err
 	}
-	if err := r.Keys.check(s, r, want); err != nil {
-		return source.Tree{}, err
+	if err := f.remote.Keys.check(s, f.remote, f.want); err != nil {
+		return nil, err
 	}
-	files, err := newTree(s, want, repo.distrust)
+	files, err := newTree(s, f.want, r.distrust)
 	if err != nil {
-		return source.Tree{}, fmt.Errorf("cannot read commit %s of %s from the Git cache: %w", want, r.place(), err)
+		return nil, fmt.Errorf("cannot read commit %s of %s from the Git cache: %w", f.want, f.remote.place(), err)
 	}
-	repo.touch(files)
-	return source.Tree{Commit: want.String(), FS: files}, nil
+	files.remote = f.remote
+	r.touch(files)
+	return files, nil
 }
 
 func (c *Cache) repository(id string) *repository {
@@ -95,7 +110,7 @@ func (c *Cache) repository(id string) *repository {
 	defer c.mu.Unlock()
 	repo, ok := c.repos[id]
 	if !ok {
-		repo = &repository{dir: filepath.Join(c.dir, id), maxPacks: c.maxPacks, limit: c.limit, turn: make(chan struct{}, 1)}
+		repo = &repository{dir: filepath.Join(c.dir, id), maxPacks: c.maxPacks, turn: make(chan struct{}, 1)}
 		c.repos[id] = repo
 	}
 	return repo

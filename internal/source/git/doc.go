@@ -6,6 +6,9 @@
 // setting, so that a later fetch moves only what changed and content never
 // crosses from one credential to another.
 //
+// Submodules are fetched when somebody reads what is in them (see Read), from
+// repositories of their own in the cache.
+//
 // Errors are written for the person who must act and carry their kind (see
 // package fault). They never hold a password, a key or the user part of a URL.
 package git

@@ -19,15 +19,16 @@ type fetching struct {
 	repo   *repository
 	remote Remote
 	want   plumbing.Hash
+	// limit is how many bytes one transfer may bring; 0 is no bound.
+	limit int64
 }
 
 // obtain returns a store that has the commit, from disk or from the server.
 // The ways to ask are tried from the cheapest to the surest.
-func (r *repository) obtain(ctx context.Context, remote Remote, want plumbing.Hash) (*store, error) {
-	if s := r.current(); s != nil && s.has(want) {
+func (f fetching) obtain(ctx context.Context) (*store, error) {
+	if s := f.repo.current(); s != nil && s.has(f.want) {
 		return s, nil
 	}
-	f := fetching{r, remote, want}
 	for _, way := range []func(context.Context) (*store, error){f.byName, f.byHash, f.everything} {
 		s, err := way(ctx)
 		if err != nil || s != nil {
@@ -35,7 +36,7 @@ func (r *repository) obtain(ctx context.Context, remote Remote, want plumbing.Ha
 		}
 	}
 	return nil, wait(retryMissing, ReasonCommitNotFound,
-		"commit %s is in no branch or tag of %s; it may have been removed by a force-push", want, remote.place())
+		"commit %s is in no branch or tag of %s; it may have been removed by a force-push", f.want, f.remote.place())
 }
 
 // byName asks for a ref that stands at the commit. A clone that fails with
@@ -185,7 +186,7 @@ func (f fetching) transfer(ctx context.Context, s *store, what choose) (asked bo
 	if len(a.wants) == 0 {
 		return false, nil
 	}
-	s.limit = f.repo.limit
+	s.limit = f.limit
 	f.repo.moved.Store(true)
 	if err := s.pull(ctx, conn, refs, a); err != nil {
 		return false, f.failed(ctx, err)

@@ -28,6 +28,8 @@ type Remote struct {
 	Credentials Credentials
 	// TLS says which servers to trust.
 	TLS TLS
+	// Mirror turns the URL of a submodule into the one to ask; nil changes none.
+	Mirror func(url string) string
 	// Keys are those of which one must have signed a commit that is fetched; nil
 	// takes any commit.
 	Keys *Keys

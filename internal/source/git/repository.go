@@ -31,8 +31,6 @@ type repository struct {
 	dir string
 	// maxPacks is how many packs, one for each fetch, a generation may have.
 	maxPacks int
-	// limit is how many bytes one fetch may bring; 0 is no bound.
-	limit int64
 	// moved is set when a fetch has written to the disk.
 	moved atomic.Bool
 	// readers are the trees that were given out, under the turn.

@@ -28,6 +28,8 @@ const objectCacheSize = 8 * cache.MiByte
 type store struct {
 	dir     string
 	objects *filesystem.Storage
+	// memory holds decoded objects.
+	memory cache.Object
 	// limit is how many bytes a pack may have; 0 is no bound.
 	limit int64
 }
@@ -48,7 +50,14 @@ func createStore(dir string) (*store, error) {
 }
 
 func newStore(dir string) *store {
-	return &store{dir: dir, objects: filesystem.NewStorage(osfs.New(dir), cache.NewObjectLRU(objectCacheSize))}
+	memory := cache.NewObjectLRU(objectCacheSize)
+	return &store{dir: dir, memory: memory, objects: filesystem.NewStorage(osfs.New(dir), memory)}
+}
+
+// sharing is the same store with the memory of another, so that many stores
+// that are read together need no more than one.
+func (s *store) sharing(other *store) *store {
+	return &store{dir: s.dir, memory: other.memory, objects: filesystem.NewStorage(osfs.New(s.dir), other.memory)}
 }
 
 // has tells whether the commit and its root are there. Packs are complete, so

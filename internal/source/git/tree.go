@@ -3,8 +3,6 @@ package git
 import (
 	"bytes"
 	"errors"
-	"fmt"
-	"io"
 	"io/fs"
 	"path"
 	"slices"
@@ -14,24 +12,23 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 	"github.com/go-git/go-git/v5/plumbing/object"
-
-	"github.com/flotilla-sh/flotilla/internal/fault"
 )
-
-// maxLinks is how many symbolic links one name may lead through.
-const maxLinks = 40
 
 // tree shows a commit as a file system. Files are read when they are asked
 // for. Symbolic links are followed inside the repository; a link to a file is
 // listed as that file, a link to a directory stays a link, so that a walk does
-// not run in circles. Submodules are not there.
+// not run in circles. A submodule is a directory, which is empty until it is put
+// in place; what .gitmodules does not name is not there.
 type tree struct {
-	// mu guards the store, and the directories read so far.
+	// mu guards the store, and the directories read so far. That of the whole
+	// repository guards its submodules too.
 	mu      sync.Mutex
+	commit  plumbing.Hash
 	store   *store
 	dirs    map[plumbing.Hash]*object.Tree
 	root    plumbing.Hash
 	damaged func()
+	submodules
 }
 
 var (
@@ -45,15 +42,22 @@ func newTree(s *store, commit plumbing.Hash, damaged func()) (*tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &tree{store: s, dirs: map[plumbing.Hash]*object.Tree{}, root: c.TreeHash, damaged: damaged}, nil
+	return &tree{commit: commit, store: s, dirs: map[plumbing.Hash]*object.Tree{}, root: c.TreeHash, damaged: damaged,
+		submodules: submodules{met: map[string]gitlink{}, placed: map[string]*tree{}}}, nil
 }
 
-// node is one entry of the tree, found under a name.
+// node is one entry, found under a name. It is at a place in the tree of the
+// repository, or of a submodule, that it belongs to.
 type node struct {
+	in   *tree
+	at   string
 	name string
 	mode filemode.FileMode
 	hash plumbing.Hash
 }
+
+// isDir tells whether there is, or can be, something below.
+func (n node) isDir() bool { return n.mode == filemode.Dir || n.mode == filemode.Submodule }
 
 // Open opens a file or a directory.
 func (t *tree) Open(name string) (fs.File, error) {
@@ -63,15 +67,15 @@ func (t *tree) Open(name string) (fs.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	info, err := t.info(n)
+	info, err := n.info()
 	if err != nil {
 		return nil, pathError("open", name, err)
 	}
-	if n.mode == filemode.Dir {
+	if n.isDir() {
 		entries, err := t.list(name, n)
 		return &dirFile{info: info, entries: entries}, err
 	}
-	data, err := t.blob(n.hash)
+	data, err := n.in.blob(n.hash)
 	if err != nil {
 		return nil, pathError("open", name, err)
 	}
@@ -86,10 +90,10 @@ func (t *tree) ReadFile(name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if n.mode == filemode.Dir {
+	if n.isDir() {
 		return nil, pathError("readfile", name, errors.New("it is a directory"))
 	}
-	data, err := t.blob(n.hash)
+	data, err := n.in.blob(n.hash)
 	if err != nil {
 		return nil, pathError("readfile", name, err)
 	}
@@ -104,7 +108,7 @@ func (t *tree) ReadDir(name string) ([]fs.DirEntry, error) {
 	if err != nil {
 		return nil, err
 	}
-	if n.mode != filemode.Dir {
+	if !n.isDir() {
 		return nil, pathError("readdir", name, errors.New("it is not a directory"))
 	}
 	return t.list(name, n)
@@ -118,7 +122,7 @@ func (t *tree) Stat(name string) (fs.FileInfo, error) {
 	if err != nil {
 		return nil, err
 	}
-	info, err := t.info(n)
+	info, err := n.info()
 	if err != nil {
 		return nil, pathError("stat", name, err)
 	}
@@ -129,174 +133,66 @@ func pathError(op, name string, err error) error {
 	return &fs.PathError{Op: op, Path: name, Err: err}
 }
 
-// find resolves a name, following links.
-func (t *tree) find(op, name string) (node, error) {
-	if !fs.ValidPath(name) {
-		return node{}, pathError(op, name, fs.ErrInvalid)
-	}
-	n, err := t.resolve(name)
-	if err != nil {
-		return node{}, pathError(op, name, err)
-	}
-	n.name = path.Base(name)
-	return n, nil
-}
-
-// resolve walks down from the root. A link on the way puts its target in front
-// of what is left of the name.
-func (t *tree) resolve(name string) (node, error) {
-	rest := split(name)
-	way := []node{{mode: filemode.Dir, hash: t.root}}
-	for links := 0; len(rest) > 0; {
-		step := rest[0]
-		rest = rest[1:]
-		if step == ".." {
-			if len(way) == 1 {
-				return node{}, escapes(name)
-			}
-			way = way[:len(way)-1]
-			continue
-		}
-		n, err := t.child(way[len(way)-1], step)
-		if err != nil {
-			return node{}, err
-		}
-		if n.mode != filemode.Symlink {
-			way = append(way, n)
-			continue
-		}
-		if links++; links > maxLinks {
-			return node{}, errors.New("too many symbolic links")
-		}
-		target, err := t.linkTarget(n, name)
-		if err != nil {
-			return node{}, err
-		}
-		rest = append(target, rest...)
-	}
-	return way[len(way)-1], nil
-}
-
-func split(name string) []string {
-	return slices.DeleteFunc(strings.Split(name, "/"), func(s string) bool { return s == "" || s == "." })
-}
-
-func escapes(name string) error {
-	return fault.Stall("SymlinkEscapes", fmt.Errorf("the symbolic link leads out of the repository; "+
-		"replace %s by the file itself or link to one inside", name))
-}
-
-func (t *tree) linkTarget(n node, name string) ([]string, error) {
-	target, err := t.blob(n.hash)
-	if err != nil {
-		return nil, err
-	}
-	if bytes.HasPrefix(target, []byte("/")) {
-		return nil, escapes(name)
-	}
-	return split(string(target)), nil
-}
-
-func (t *tree) child(dir node, name string) (node, error) {
-	if dir.mode != filemode.Dir {
-		return node{}, fs.ErrNotExist
-	}
-	entries, err := t.dir(dir.hash)
-	if err != nil {
-		return node{}, err
-	}
-	e, err := entries.FindEntry(name)
-	if err != nil || e.Mode == filemode.Submodule {
-		return node{}, fs.ErrNotExist
-	}
-	return node{e.Name, e.Mode, e.Hash}, nil
-}
-
 // list makes the entries of a directory.
 func (t *tree) list(name string, dir node) ([]fs.DirEntry, error) {
-	entries, err := t.dir(dir.hash)
+	if dir.mode == filemode.Submodule {
+		dir.meet()
+		return nil, nil
+	}
+	entries, err := dir.in.dir(dir.hash)
 	if err != nil {
 		return nil, pathError("readdir", name, err)
 	}
 	var all []fs.DirEntry
 	for _, e := range entries.Entries {
-		if e.Mode == filemode.Submodule {
+		n := dir.entry(e)
+		if n.mode == filemode.Submodule && !n.declared() {
 			continue
 		}
-		info, err := t.info(t.entry(name, e))
-		if err != nil {
-			return nil, pathError("readdir", path.Join(name, e.Name), err)
-		}
-		all = append(all, fs.FileInfoToDirEntry(info))
+		all = append(all, &dirEntry{t, t.shown(name, n)})
 	}
 	slices.SortFunc(all, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 	return all, nil
 }
 
-// entry shows a link to a file as the file. A link to a directory, to nothing
+// entry is one of a directory.
+func (n node) entry(e object.TreeEntry) node {
+	return node{in: n.in, at: path.Join(n.at, e.Name), name: e.Name, mode: e.Mode, hash: e.Hash}
+}
+
+// shown shows a link to a file as the file. A link to a directory, to nothing
 // or out of the repository is shown as a link; opening it tells.
-func (t *tree) entry(dir string, e object.TreeEntry) node {
-	own := node{e.Name, e.Mode, e.Hash}
-	if e.Mode != filemode.Symlink {
+func (t *tree) shown(dir string, own node) node {
+	if own.mode != filemode.Symlink {
 		return own
 	}
-	n, err := t.resolve(path.Join(dir, e.Name))
-	if err != nil || n.mode == filemode.Dir {
+	n, err := t.resolve(path.Join(dir, own.name))
+	if err != nil || n.isDir() {
 		return own
 	}
-	n.name = e.Name
+	n.name = own.name
 	return n
 }
 
-func (t *tree) dir(hash plumbing.Hash) (*object.Tree, error) {
-	if d, ok := t.dirs[hash]; ok {
-		return d, nil
-	}
-	d, err := object.GetTree(t.store.objects, hash)
-	if err != nil {
-		return nil, t.lost(err)
-	}
-	t.dirs[hash] = d
-	return d, nil
+// dirEntry looks at the size of a file only when it is asked: of many files in a
+// directory few are read.
+type dirEntry struct {
+	t *tree
+	n node
 }
 
-func (t *tree) blob(hash plumbing.Hash) ([]byte, error) {
-	b, err := object.GetBlob(t.store.objects, hash)
-	if err != nil {
-		return nil, t.lost(err)
-	}
-	if b.Size > maxFile {
-		return nil, fault.Stall(ReasonTooLarge, fmt.Errorf("the file has %d bytes; files of more than %d cannot be deployed: take it out, or name it in .fleetignore", b.Size, maxFile))
-	}
-	r, err := b.Reader()
-	if err != nil {
-		return nil, t.lost(err)
-	}
-	defer func() { _ = r.Close() }()
-	data, err := io.ReadAll(r)
-	if err != nil {
-		return nil, t.lost(err)
-	}
-	return data, nil
-}
+// Name is the name in the directory.
+func (e *dirEntry) Name() string { return e.n.name }
 
-// lost reports an object that the clone should have: the next fetch will not
-// trust the clone.
-func (t *tree) lost(err error) error {
-	t.damaged()
-	return fmt.Errorf("the Git cache is damaged and will be cloned again: %w", err)
-}
+// IsDir tells whether it is a directory.
+func (e *dirEntry) IsDir() bool { return e.n.isDir() }
 
-func (t *tree) info(n node) (fs.FileInfo, error) {
-	if n.mode == filemode.Dir {
-		return fileInfo{n.name, 0, fs.ModeDir | 0o555}, nil
-	}
-	size, err := t.store.objects.EncodedObjectSize(n.hash)
-	if err != nil {
-		return nil, t.lost(err)
-	}
-	if n.mode == filemode.Symlink {
-		return fileInfo{n.name, size, fs.ModeSymlink | 0o444}, nil
-	}
-	return fileInfo{n.name, size, 0o444}, nil
+// Type is what it is, without looking at it.
+func (e *dirEntry) Type() fs.FileMode { return e.n.fileMode().Type() }
+
+// Info looks at it.
+func (e *dirEntry) Info() (fs.FileInfo, error) {
+	e.t.mu.Lock()
+	defer e.t.mu.Unlock()
+	return e.n.info()
 }

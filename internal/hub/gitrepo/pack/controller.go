@@ -39,7 +39,7 @@ import (
 )
 
 const (
-	// fetchTimeout bounds one fetch of a repository.
+	// fetchTimeout bounds one fetch of a repository and its submodules.
 	fetchTimeout = 5 * time.Minute
 	// bundlesGone is how often a deleted GitRepo looks for its last bundles.
 	bundlesGone = 5 * time.Second
@@ -47,9 +47,10 @@ const (
 	overtakenSoon = 2 * time.Second
 )
 
-// Fetcher returns the tree of a commit.
+// Fetcher gives the tree of a commit to a reader, as often as it lacks
+// something that the reader looks for.
 type Fetcher interface {
-	Fetch(ctx context.Context, remote git.Remote, commit string) (source.Tree, error)
+	Read(ctx context.Context, remote git.Remote, commit string, read func(source.Tree)) error
 }
 
 // Controller packs.
@@ -124,12 +125,16 @@ func (c *Controller) pack(ctx context.Context, repo *fleet.GitRepo) error {
 	if err != nil {
 		return err
 	}
-	tree, err := c.fetch(ctx, remote, commit)
-	if err != nil {
+	// A scan can fail for one path and still have found bundles at others.
+	var tree source.Tree
+	var drafts []bundle.Draft
+	var scanErr error
+	if err := c.fetch(ctx, remote, commit, func(t source.Tree) {
+		tree = t
+		drafts, scanErr = bundle.Scan(tree, scanInput(repo))
+	}); err != nil {
 		return err
 	}
-	// A scan can fail for one path and still have found bundles at others.
-	drafts, scanErr := bundle.Scan(tree, scanInput(repo))
 	near := splitRemote(drafts)
 	if err := c.write(ctx, repo, commit, drafts[:near]); err != nil {
 		return err
@@ -156,10 +161,10 @@ func (c *Controller) pack(ctx context.Context, repo *fleet.GitRepo) error {
 	return problem
 }
 
-func (c *Controller) fetch(ctx context.Context, remote git.Remote, commit string) (source.Tree, error) {
+func (c *Controller) fetch(ctx context.Context, remote git.Remote, commit string, read func(source.Tree)) error {
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
-	return c.Git.Fetch(ctx, remote, commit)
+	return c.Git.Read(ctx, remote, commit, read)
 }
 
 func scanInput(repo *fleet.GitRepo) bundle.Input {
