@@ -2,6 +2,7 @@ package rows
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/flotilla-sh/flotilla/internal/bench/meter"
@@ -114,9 +115,9 @@ const (
 	// beats is how many heartbeats of each agent are watched.
 	beats = 3
 	// reckoned are the requests of an agent in an hour that the window is too
-	// short for: its watch is opened again every seven and a half minutes, and
-	// its Cluster hears of it every fifteen.
-	reckoned = 8 + 4
+	// short for: its watch is opened again after 8 to 16 minutes, and its
+	// Cluster hears of it every fifteen.
+	reckoned = 5 + 4
 )
 
 var heartbeats = Row{
@@ -148,8 +149,9 @@ var heartbeats = Row{
 			return err
 		}
 		r.Log("%s with agents", beats*r.Heartbeat)
+		profiled := s.Profile(ctx, "beats")
 		with, err := s.During(ctx, beats*r.Heartbeat)
-		if err != nil {
+		if err := errors.Join(err, profiled()); err != nil {
 			return err
 		}
 		r.phase("beats", with)

@@ -59,6 +59,7 @@ type sight struct {
 	renewed time.Time // by the agent's clock; only compared
 	at      time.Time // by the hub's clock
 	moved   bool      // false for what was there when the hub started
+	online  bool      // the cluster was judged so
 }
 
 // Setup adds the controller to a manager.
@@ -68,8 +69,33 @@ func (c *Controller) Setup(mgr ctrl.Manager) error {
 		Named("cluster-lease").
 		WithOptions(controller.Options{RateLimiter: reconcile.Backoff[ctrl.Request]()}).
 		For(&fleet.Cluster{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, registered()))).
-		Watches(&coordinationv1.Lease{}, handler.EnqueueRequestsFromMapFunc(clusterOf)).
+		Watches(&coordinationv1.Lease{}, handler.EnqueueRequestsFromMapFunc(clusterOf), builder.WithPredicates(c.news())).
 		Complete(c)
+}
+
+// news passes the Leases that may change a verdict. The next heartbeat of a
+// cluster that is online does not, and nothing happens more often in a fleet:
+// it is noted here, and looked at when the cluster could be offline.
+func (c *Controller) news() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, after := e.ObjectOld.(*coordinationv1.Lease), e.ObjectNew.(*coordinationv1.Lease)
+		if heartbeat(before) != heartbeat(after) || after.Spec.RenewTime == nil {
+			return true
+		}
+		for _, req := range clusterOf(context.Background(), after) {
+			if !c.beat(req.NamespacedName, after.Spec.RenewTime.Time) {
+				return true
+			}
+		}
+		return false
+	}}
+}
+
+// beat notes a heartbeat, and tells whether the cluster is online anyway.
+func (c *Controller) beat(key types.NamespacedName, renewed time.Time) (online bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.look(key, renewed).online
 }
 
 // registered passes that a cluster got its namespace; its Lease may have come
@@ -81,12 +107,15 @@ func registered() predicate.Predicate {
 	}}
 }
 
+// clusterOf returns the cluster whose Lease this is. An agent writes on its
+// Lease, but cannot speak for another cluster: the namespace tells whose it is.
 func clusterOf(_ context.Context, obj client.Object) []ctrl.Request {
 	a := obj.GetAnnotations()
-	if obj.GetName() != fleet.AgentName || a[fleet.ClusterLabel] == "" {
+	key := types.NamespacedName{Namespace: a[fleet.ClusterNamespaceLabel], Name: a[fleet.ClusterLabel]}
+	if obj.GetName() != fleet.AgentName || obj.GetNamespace() != names.ClusterNamespace(key.Namespace, key.Name) {
 		return nil
 	}
-	return []ctrl.Request{{NamespacedName: types.NamespacedName{Namespace: a[fleet.ClusterNamespaceLabel], Name: a[fleet.ClusterLabel]}}}
+	return []ctrl.Request{{NamespacedName: key}}
 }
 
 // Reconcile judges one cluster, and looks again when it could be offline.
@@ -118,14 +147,25 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return ctrl.Result{RequeueAfter: again}, nil
 }
 
-// judge returns the Online condition and when to look again.
+// judge returns the Online condition and when to look again, and notes it: a
+// heartbeat that comes afterwards is seen in the light of this verdict.
 func (c *Controller) judge(key types.NamespacedName, cluster *fleet.Cluster, lease *coordinationv1.Lease) (fleet.Condition, time.Duration) {
 	if lease.Spec.RenewTime == nil {
 		return fleet.Condition{Type: fleet.ConditionOnline, Status: metav1.ConditionUnknown, Reason: fleet.ReasonNeverSeen,
 			Message: "the agent has never reported"}, 0
 	}
-	allowed := missed * heartbeat(lease)
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	last := c.look(key, lease.Spec.RenewTime.Time)
+	condition, again := c.verdict(last, cluster, lease)
+	last.online = condition.Status == metav1.ConditionTrue
+	c.seen[key] = last
+	return condition, again
+}
+
+// verdict judges by the last change of a Lease.
+func (c *Controller) verdict(last sight, cluster *fleet.Cluster, lease *coordinationv1.Lease) (fleet.Condition, time.Duration) {
+	allowed := missed * heartbeat(lease)
 	silent := c.Clock.Since(last.at)
 	age := min(silent, c.Clock.Since(c.Contact.Since()))
 	if age < allowed {
@@ -141,15 +181,13 @@ func (c *Controller) judge(key types.NamespacedName, cluster *fleet.Cluster, lea
 		Message: fmt.Sprintf("the agent is silent; it last reported at %s", lease.Spec.RenewTime.UTC().Format(time.RFC3339))}, 0
 }
 
-// look notes a Lease's renewal and returns the last one.
+// look notes a Lease's renewal and returns the last one; mu is held.
 func (c *Controller) look(key types.NamespacedName, renewed time.Time) sight {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	last, known := c.seen[key]
 	if known && last.renewed.Equal(renewed) {
 		return last
 	}
-	last = sight{renewed: renewed, at: c.Clock.Now(), moved: known}
+	last = sight{renewed: renewed, at: c.Clock.Now(), moved: known, online: last.online}
 	c.seen[key] = last
 	return last
 }

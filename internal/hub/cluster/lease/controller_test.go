@@ -9,7 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 
+	"github.com/flotilla-sh/flotilla/internal/names"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
 
@@ -149,5 +151,51 @@ func TestOfflineTellsTheLastReport(t *testing.T) {
 	got.LastUpdateTime, got.LastTransitionTime = "", ""
 	if got != want {
 		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+// TestOnlyNewsIsLookedAt is what a thousand clusters at rest cost the hub: a
+// heartbeat of a cluster that is online is noted, and keeps it online.
+func TestOnlyNewsIsLookedAt(t *testing.T) {
+	s := newStory()
+	key := types.NamespacedName{Namespace: "fleet-default", Name: "c"}
+	s.lease.Namespace, s.lease.Name = names.ClusterNamespace(key.Namespace, key.Name), fleet.AgentName
+	s.lease.Annotations = map[string]string{fleet.ClusterLabel: key.Name, fleet.ClusterNamespaceLabel: key.Namespace}
+	look := func() metav1.ConditionStatus {
+		condition, _ := s.judge(key, s.cluster, s.lease)
+		fleet.SetCondition(&s.cluster.Status.Conditions, condition, s.clock.Now())
+		return condition.Status
+	}
+	passes := func(change func()) bool {
+		before := s.lease.DeepCopy()
+		change()
+		return s.news().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: s.lease})
+	}
+	beats := func() { s.clock.Step(beat); s.renew() }
+
+	if !passes(beats) || look() != metav1.ConditionTrue {
+		t.Fatal("the first heartbeat is not looked at")
+	}
+	for range 5 {
+		if passes(beats) {
+			t.Fatal("a heartbeat of a cluster that is online is looked at")
+		}
+	}
+	if s.clock.Step(2 * beat); look() != metav1.ConditionTrue {
+		t.Error("heartbeats that were noted do not count")
+	}
+	if !passes(func() { s.lease.Spec.LeaseDurationSeconds = ptr.To(int32(300)) }) {
+		t.Error("another interval is not looked at")
+	}
+	if s.clock.Step(time.Hour); look() != metav1.ConditionFalse {
+		t.Fatal("an hour of silence is not offline")
+	}
+	forged := s.lease.DeepCopy()
+	forged.Namespace = "cluster-of-another"
+	if got := clusterOf(t.Context(), forged); got != nil {
+		t.Errorf("the Lease of another cluster speaks for %s", got)
+	}
+	if !passes(beats) || look() != metav1.ConditionTrue {
+		t.Error("the heartbeat that brings a cluster back is not looked at")
 	}
 }
