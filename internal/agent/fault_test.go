@@ -2,9 +2,15 @@ package agent_test
 
 import (
 	"context"
+	"errors"
+	"flag"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -38,130 +44,176 @@ func (w *world) ahead() {
 	}
 }
 
-// path is one way of a deployment through its life.
-type path struct {
-	// before brings the deployment to where the path begins, begin sends it on
-	// its way, and arrived is satisfied at the end.
-	before, begin func(w *world)
-	arrived       func(*fleet.BundleDeployment) error
-	// spoke and hub are the numbers of writes that it takes at most.
-	spoke, hub int
-	// after changes once more what is wanted, and left are the objects that
-	// there are in the end, with their values.
-	after func(w *world)
-	left  map[string]string
-	// check looks at what else there is in the end.
-	check func(w *world)
-}
+var everyHarm = flag.Bool("harms", false, "do every harm to every write, not one of them in turn")
 
-// paths are the ways that an agent is killed on.
-func paths() map[string]path {
-	web := func(objects ...string) func(w *world) {
-		return func(w *world) {
-			var texts []string
-			for i := 0; i < len(objects); i += 2 {
-				texts = append(texts, configMap(w.ns("shop"), objects[i], objects[i+1]))
+// harms are what is done to a write: the agent ends before or after it, or it
+// is refused, or its answer is lost.
+var harms = []faultproxy.Kind{faultproxy.KillBefore, faultproxy.Internal, faultproxy.KillAfter, faultproxy.Lose}
+
+// TestHarmAtAnyWrite lets each of the agent's writes on each path go wrong in
+// turn, to its own cluster and to the hub. What was begun is finished, by the
+// agent itself or by its next start, and nothing is written afterwards.
+func TestHarmAtAnyWrite(t *testing.T) {
+	for name, p := range paths {
+		for i, side := range []string{"spoke", "hub"} {
+			if i > 0 && p.tellsNothingNew && !*everyHarm {
+				continue
 			}
-			w.deploy("web", texts)
-		}
-	}
-	mark := func(w *world) {
-		w.deploy("web", nil, func(bd *fleet.BundleDeployment) { bd.Spec.Removal = &fleet.Removal{Reason: "the bundle is gone"} })
-	}
-	return map[string]path{
-		"install": {
-			begin: web("a", "1", "b", "1"), arrived: ready, spoke: 5, hub: 3,
-			left: map[string]string{"a": "1", "b": "1"},
-		},
-		"upgrade": {
-			before: web("a", "1", "old", "1"), begin: web("a", "2", "new", "1", "brief", "1"), arrived: ready, spoke: 7, hub: 2,
-			// What Git has dropped again meanwhile is not left behind.
-			after: web("a", "3", "new", "1"), left: map[string]string{"a": "3", "new": "1"},
-		},
-		"undressing": {
-			before: func(w *world) {
-				w.deploy("web", []string{configMap(w.ns("shop"), "a", "1")}, dressing(w.ns("shop"), "team", "web"))
-			},
-			begin: func(w *world) {
-				w.deploy("web", []string{configMap(w.ns("shop"), "a", "1")}, dressing(w.ns("shop"), "stage", "prod"))
-			},
-			arrived: ready, spoke: 3, hub: 1,
-			after: func(w *world) {
-				w.deploy("web", []string{configMap(w.ns("shop"), "a", "1")}, dressing(w.ns("shop")))
-			},
-			left: map[string]string{"a": "1"}, check: func(w *world) { w.wears(w.ns("shop"), nil) },
-		},
-		"removal": {
-			before: web("a", "1", "b", "1"), begin: mark, arrived: gone, spoke: 4, hub: 2,
-		},
-	}
-}
-
-// gone is satisfied once a deployment is removed.
-func gone(bd *fleet.BundleDeployment) error {
-	if bd.Status.RemovalState == nil || !bd.Status.RemovalState.Done {
-		return fmt.Errorf("removal: %+v", bd.Status.RemovalState)
-	}
-	return nil
-}
-
-// TestKilledAtAnyWrite ends the agent before or after each of its writes on
-// each path in turn, to its own cluster and to the hub. The next start finishes
-// what was begun, and writes no more afterwards.
-func TestKilledAtAnyWrite(t *testing.T) {
-	for name, p := range paths() {
-		for side, writes := range map[string]int{"spoke": p.spoke, "hub": p.hub} {
-			for n := 1; n <= writes; n++ {
-				for _, kind := range []faultproxy.Kind{faultproxy.KillBefore, faultproxy.KillAfter} {
-					t.Run(fmt.Sprintf("%s,%s,%s %d", name, side, kind, n), func(t *testing.T) { p.killed(t, side, n, kind) })
+			t.Run(name+","+side, func(t *testing.T) {
+				beside(t)
+				met := true
+				for n := 1; met && !t.Failed(); n++ {
+					kinds := harms
+					if !*everyHarm {
+						kinds = harms[(n+i+len(name))%len(harms):][:1]
+					}
+					met = false
+					for _, kind := range kinds {
+						t.Run(fmt.Sprintf("%s %d", kind, n), func(t *testing.T) { met = p.harmed(t, side, n, kind) || met })
+					}
 				}
-			}
+			})
 		}
 	}
 }
 
-// killed goes the path, and is killed on it.
-func (p path) killed(t *testing.T, side string, n int, kind faultproxy.Kind) {
-	w := newWorld(t)
+// harmed goes the path, and tells whether there was an nth write.
+func (p path) harmed(t *testing.T, side string, n int, kind faultproxy.Kind) (met bool) {
+	w := makeWorld(t)
+	w.settle = p.settle
+	seen := newAudit(w, w.ns("shop"))
 	if p.before != nil {
 		p.before(w)
 		w.start()
-		w.until("web", ready)
+		for name := range w.firsts {
+			w.until(name, ready)
+		}
 		w.stop()
 	}
 	proxy := w.spoke
 	if side == "hub" {
 		proxy = w.hub
 	}
-	proxy.Use(faultproxy.FaultAt(n, kind, func(r apireq.Request) bool { return writes(r) && !reported(r) }))
+	decide := faultproxy.FaultAt(n, kind, restless)
+	var was atomic.Bool
+	proxy.Use(func(q faultproxy.Request) faultproxy.Fault {
+		f := decide(q)
+		if f.Kind != faultproxy.None {
+			was.Store(true)
+		}
+		return f
+	})
 	p.begin(w)
 	w.start()
+	died := false
 	w.eventually(func() error {
 		select {
 		case <-w.ended:
+			died = true
 			return nil
 		default:
-			return p.arrived(w.status("web"))
+			return p.there(w)
 		}
 	})
-	w.stop()
+	met = was.Load()
 
 	proxy.Use(nil)
-	if p.after != nil {
-		p.after(w)
+	if died || p.after != nil {
+		w.stop()
+		if p.after != nil {
+			p.after(w)
+		}
+		w.start()
+		w.eventually(func() error { return p.there(w) })
 	}
-	w.start()
-	w.until("web", p.arrived)
-	for _, name := range []string{"a", "b", "new", "old", "brief"} {
-		if value, wanted := p.left[name]; wanted {
-			w.untilValue(w.ns("shop"), name, value)
-		} else if _, err := w.object("v1/ConfigMap", w.ns("shop"), name); !apierrors.IsNotFound(err) {
-			t.Errorf("%s is left behind: %v", name, err)
+	w.quiet(false)
+	if !died || *everyHarm {
+		w.stop()
+		w.start()
+		w.quiet(true)
+	}
+	w.stop()
+	p.judge(w, seen)
+	return met
+}
+
+// there tells whether all have arrived.
+func (p path) there(w *world) error {
+	for name, arrived := range p.arrived {
+		if err := arrived(w.status(name)); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	if p.check != nil {
-		p.check(w)
+	return nil
+}
+
+// judge looks at what there is in the end, and at what has happened.
+func (p path) judge(w *world, seen *audit) {
+	w.t.Helper()
+	if err := p.there(w); err != nil {
+		w.t.Errorf("it was there, and is so no more: %v", err)
 	}
+	list := &corev1.ConfigMapList{}
+	if err := server.client.List(w.ctx, list, client.InNamespace(w.ns("shop"))); err != nil {
+		w.t.Fatal(err)
+	}
+	left := map[string]string{}
+	for _, cm := range list.Items {
+		if cm.Name != "kube-root-ca.crt" {
+			left[cm.Name] = cm.Data["key"]
+		}
+	}
+	if !maps.Equal(left, p.left) {
+		w.t.Errorf("left are %v, want %v", left, p.left)
+	}
+	j := seen.judge(p.rules)
+	if p.check != nil {
+		p.check(w, j)
+	}
+}
+
+// restless matches writes that nothing calls for once all is well.
+func restless(r apireq.Request) bool {
+	return writes(r) && !reported(r) && r.Resource != "events"
+}
+
+// atStart matches what each start writes, which changes nothing.
+func atStart(r apireq.Request) bool {
+	return r.Verb == apireq.Create && r.Resource == "namespaces" || r.Name == fleet.CapabilitiesName
+}
+
+// calm is how long nothing may be written once all is well.
+const calm = 200 * time.Millisecond
+
+// quiet waits until the agent writes no more; where it has just started, it
+// must not have written at all.
+func (w *world) quiet(started bool) {
+	w.t.Helper()
+	if started {
+		w.eventually(func() error {
+			if len(w.hub.Seen(reported)) == 0 {
+				return errors.New("the agent has not reported yet")
+			}
+			return nil
+		})
+	}
+	var written []apireq.Request
+	for range 20 {
+		if !started {
+			w.spoke.Reset()
+			w.hub.Reset()
+		}
+		time.Sleep(calm)
+		written = slices.DeleteFunc(append(w.spoke.Seen(restless), w.hub.Seen(restless)...), atStart)
+		if len(written) == 0 || started {
+			break
+		}
+	}
+	if len(written) > 0 {
+		w.t.Errorf("all is well, and yet is written: %v", written)
+	}
+	w.spoke.Reset()
+	w.hub.Reset()
 }
 
 // TestRemovedBeforeItCame marks a deployment that the cluster never had.

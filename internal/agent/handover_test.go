@@ -9,7 +9,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/flotilla-sh/flotilla/internal/faultproxy"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
 
@@ -138,39 +137,5 @@ func TestRenamedBundleKeepsItsObjects(t *testing.T) {
 				t.Errorf("held: %v", bd.Status.HeldObjects)
 			}
 		})
-	}
-}
-
-// TestKilledWhileHandingOver ends the agent before and after each of its writes.
-func TestKilledWhileHandingOver(t *testing.T) {
-	for _, kind := range []faultproxy.Kind{faultproxy.KillBefore, faultproxy.KillAfter} {
-		for n := 1; n <= 6; n++ {
-			t.Run(fmt.Sprintf("%s %d", kind, n), func(t *testing.T) {
-				m := newMoving(t)
-				m.stop()
-				m.settle = 100 * time.Millisecond
-				m.spoke.Reset()
-				m.spoke.Use(faultproxy.FaultAt(n, kind, writes))
-				m.drop()
-				m.want()
-				m.start()
-				m.eventually(func() error {
-					select {
-					case <-m.ended:
-						return nil
-					default:
-					}
-					if err := ready(m.status("a")); err != nil {
-						return err
-					}
-					return ready(m.status("b"))
-				})
-				m.stop()
-				m.spoke.Use(nil)
-				m.start()
-				m.until("a", ready)
-				m.moved("b")
-			})
-		}
 	}
 }

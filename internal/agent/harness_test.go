@@ -48,12 +48,15 @@ var bin = flag.String("bin", "../../bin", "directory of the built programs")
 // server is one real API server, which plays the hub and every spoke.
 var server struct {
 	config *rest.Config
-	client client.Client
+	client client.WithWatch
 	why    string
 }
 
 func TestMain(m *testing.M) {
 	flag.Parse()
+	if parallel := flag.Lookup("test.parallel"); parallel.Value.String() == parallel.DefValue {
+		_ = flag.Set("test.parallel", "6") // most of what these tests do is to wait
+	}
 	klog.SetLogger(logr.Discard())
 	os.Exit(run(m))
 }
@@ -92,7 +95,7 @@ func connect(kubeconfig string) error {
 			return err
 		}
 	}
-	c, err := client.New(config, client.Options{Scheme: scheme})
+	c, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
 	if err != nil {
 		return err
 	}
@@ -163,22 +166,37 @@ type world struct {
 	neighbours []string
 	// poll is the time between two looks at the hub; 0 watches.
 	poll time.Duration
+	// wants are the objects of each deployment ID, and firsts the first
+	// deployment ID of each bundle.
+	wants  map[string][]*unstructured.Unstructured
+	firsts map[string]string
 }
 
 var worlds atomic.Int32
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
+	beside(t)
+	return makeWorld(t)
+}
+
+// beside lets a test run beside others, where there is an API server.
+func beside(t *testing.T) {
+	t.Helper()
 	if server.why != "" {
 		t.Skip(server.why)
 	}
 	t.Parallel()
+}
+
+func makeWorld(t *testing.T) *world {
+	t.Helper()
 	n := worlds.Add(1)
 	w := &world{
 		t: t, namespace: fmt.Sprintf("cluster-%d", n), state: fmt.Sprintf("agent-%d", n),
 		store: content.NewStore(server.client), stop: func() {},
 		spoke: faultproxy.New("spoke", nil), hub: faultproxy.New("hub", nil),
-		ctx: context.Background(),
+		ctx: context.Background(), wants: map[string][]*unstructured.Unstructured{}, firsts: map[string]string{},
 	}
 	w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}})
 	w.create(&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: fleet.AgentName, Annotations: map[string]string{
@@ -250,6 +268,12 @@ func (w *world) deploy(bundle string, objects []string, change ...func(*fleet.Bu
 	}
 	if objects != nil {
 		w.content(bd, objects)
+	}
+	for _, text := range objects {
+		w.wants[bd.Spec.DeploymentID] = append(w.wants[bd.Spec.DeploymentID], w.parsed(text))
+	}
+	if w.firsts[bundle] == "" {
+		w.firsts[bundle] = bd.Spec.DeploymentID
 	}
 	var err error
 	if exists {

@@ -3,17 +3,13 @@ package agent_test
 import (
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flotilla-sh/flotilla/internal/faultproxy"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
 
@@ -205,71 +201,4 @@ func TestDeleteHooks(t *testing.T) {
 	w.absent("v1/ConfigMap", shop, "a")
 	w.absent("batch/v1/Job", shop, "before")
 	w.absent("batch/v1/Job", shop, "after")
-}
-
-// jobs plays the controller that completes every Job of a namespace until the
-// end of the test, and counts those that there were of each name.
-type jobs struct {
-	mu   sync.Mutex
-	uids map[string]map[types.UID]bool
-}
-
-func (w *world) completeJobs(namespace string) *jobs {
-	j := &jobs{uids: map[string]map[types.UID]bool{}}
-	go func() {
-		for w.t.Context().Err() == nil {
-			list := &batchv1.JobList{}
-			_ = server.client.List(w.ctx, list, client.InNamespace(namespace))
-			for i := range list.Items {
-				j.count(&list.Items[i])
-				if len(list.Items[i].Status.Conditions) == 0 {
-					_ = w.patchEnd(&list.Items[i], "Complete")
-				}
-			}
-			time.Sleep(20 * time.Millisecond)
-		}
-	}()
-	return j
-}
-
-func (j *jobs) count(job *batchv1.Job) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.uids[job.Name] == nil {
-		j.uids[job.Name] = map[types.UID]bool{}
-	}
-	j.uids[job.Name][job.UID] = true
-}
-
-// TestKilledWhileHooksRun ends the agent before or after each of its writes of
-// a release with hooks: each hook runs once.
-func TestKilledWhileHooksRun(t *testing.T) {
-	for n := 1; n <= 7; n++ {
-		for _, kind := range []faultproxy.Kind{faultproxy.KillBefore, faultproxy.KillAfter} {
-			t.Run(fmt.Sprintf("%s %d", kind, n), func(t *testing.T) {
-				var done *jobs
-				p := path{
-					before: func(w *world) { w.deploy("web", []string{configMap(w.ns("shop"), "a", "1")}) },
-					begin: func(w *world) {
-						shop := w.ns("shop")
-						done = w.completeJobs(shop)
-						w.deploy("web", []string{
-							configMap(shop, "a", "2"),
-							job(shop, "before", `helm.sh/hook: pre-upgrade`), job(shop, "next", `helm.sh/hook: pre-upgrade`),
-							job(shop, "after", `helm.sh/hook: post-upgrade`),
-						})
-					},
-					arrived: ready, left: map[string]string{"a": "2"},
-				}
-				p.killed(t, "spoke", n, kind)
-				done.mu.Lock()
-				defer done.mu.Unlock()
-				for _, name := range []string{"before", "next", "after"} {
-					if len(done.uids[name]) != 1 {
-						t.Errorf("hook %s ran %d times", name, len(done.uids[name]))
-					}
-				}
-			})
-		}
-	}
 }

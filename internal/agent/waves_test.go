@@ -23,10 +23,15 @@ func (w *world) rollOut(namespace, name string) {
 		if err != nil {
 			return err
 		}
-		status := fmt.Sprintf(`{"status":{"observedGeneration":%d,"replicas":2,"updatedReplicas":2,"readyReplicas":2,"availableReplicas":2,
-			"conditions":[{"type":"Available","status":"True"},{"type":"Progressing","status":"True","reason":"NewReplicaSetAvailable"}]}}`, live.GetGeneration())
-		return server.client.Status().Patch(w.ctx, live, client.RawPatch("application/merge-patch+json", []byte(status)), client.FieldOwner("kube-controller-manager"))
+		return w.patchRollOut(live)
 	})
+}
+
+// patchRollOut writes the status of a Deployment that is rolled out.
+func (w *world) patchRollOut(live client.Object) error {
+	status := fmt.Sprintf(`{"status":{"observedGeneration":%d,"replicas":2,"updatedReplicas":2,"readyReplicas":2,"availableReplicas":2,
+		"conditions":[{"type":"Available","status":"True"},{"type":"Progressing","status":"True","reason":"NewReplicaSetAvailable"}]}}`, live.GetGeneration())
+	return server.client.Status().Patch(w.ctx, live, client.RawPatch("application/merge-patch+json", []byte(status)), client.FieldOwner("kube-controller-manager"))
 }
 
 func TestWaves(t *testing.T) {

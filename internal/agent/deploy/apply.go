@@ -42,6 +42,7 @@ func (c *Controller) run(ctx context.Context, next *state.Record, plan *apply.Pl
 		return nil, err
 	}
 	c.observer.Begin(owner)
+	given := c.givenUp()
 	result, failed := engine.Apply(ctx, plan, wave)
 	c.metrics.applied(failed == nil && len(result.Failures) == 0)
 	done := *next
@@ -65,7 +66,7 @@ func (c *Controller) run(ctx context.Context, next *state.Record, plan *apply.Pl
 		failed = c.save(ctx, name, &done)
 	}
 	c.unhold(name, done.Inventory)
-	c.freed(name, result.Failures)
+	c.freed(name, result.Failures, given)
 	c.tellKinds(result)
 	c.observer.Applied(ctx, owner, done.Inventory, written(result))
 	*next = done

@@ -18,7 +18,6 @@ import (
 	"github.com/flotilla-sh/flotilla/internal/agent/state"
 	"github.com/flotilla-sh/flotilla/internal/apply"
 	"github.com/flotilla-sh/flotilla/internal/content"
-	"github.com/flotilla-sh/flotilla/internal/fault"
 	"github.com/flotilla-sh/flotilla/internal/observe"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
@@ -97,6 +96,8 @@ type Controller struct {
 	beside string
 	jobs   map[string]*job
 	labels map[string]string
+	// given counts the times that objects were given up for other deployments.
+	given int
 }
 
 // Options are the parts that a Controller works with.
@@ -218,9 +219,7 @@ func (c *Controller) Found(label string) {
 		c.update(name, func(j *job) {
 			j.found++
 			j.awaits.until = time.Time{}
-			if fault.KindOf(j.trouble.err) == fault.Waiting {
-				j.trouble.until = time.Time{}
-			}
+			j.trouble = j.trouble.after(true)
 		})
 		c.queue.Add(name)
 	}

@@ -161,6 +161,7 @@ func (j *job) unplanned() bool {
 func (c *Controller) wakeAskers(free []apply.Ref) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.given++
 	for name, j := range c.jobs {
 		if j.record != nil && len(claimed(free, []claimant{{wants: j.record.Asked}})) > 0 {
 			j.trouble.until = time.Time{}
@@ -170,14 +171,38 @@ func (c *Controller) wakeAskers(free []apply.Ref) {
 }
 
 // freed lets a deployment try again at once where an object that it was refused
-// has been given up meanwhile.
-func (c *Controller) freed(name string, failures []apply.Failure) {
+// has been given up meanwhile; given is how often objects had been when it was
+// tried.
+func (c *Controller) freed(name string, failures []apply.Failure, given int) {
+	var asked []asking
 	for _, f := range failures {
-		if bundle := apply.AskedOf(f); bundle != "" && c.abandoned(bundle, f.Ref) {
-			c.update(name, func(j *job) { j.trouble.until = time.Time{} })
-			return
+		if bundle := apply.AskedOf(f); bundle != "" {
+			asked = append(asked, asking{bundle, f.Ref})
 		}
 	}
+	if mayBeFree(asked, c.givenUp() != given, c.abandoned) {
+		c.update(name, func(j *job) { j.trouble.until = time.Time{} })
+	}
+}
+
+// asking is an object that was refused because a bundle has it.
+type asking struct {
+	bundle string
+	ref    apply.Ref
+}
+
+// mayBeFree tells whether one of the objects may be free by now: some were given
+// up since, perhaps by a bundle that is gone, or its bundle has nothing to do
+// with it.
+func mayBeFree(asked []asking, given bool, abandoned func(string, apply.Ref) bool) bool {
+	return slices.ContainsFunc(asked, func(a asking) bool { return given || abandoned(a.bundle, a.ref) })
+}
+
+// givenUp is how often objects were given up for other deployments.
+func (c *Controller) givenUp() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.given
 }
 
 // abandoned tells whether a bundle is on this cluster and has nothing to do

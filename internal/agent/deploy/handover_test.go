@@ -35,6 +35,31 @@ func TestClaimed(t *testing.T) {
 	}
 }
 
+// TestRefusedObjectsThatWereGivenUpSince has a bundle refused an object while
+// the one that had it gives it up, and goes.
+func TestRefusedObjectsThatWereGivenUpSince(t *testing.T) {
+	a, b := asking{"shop/old", ref("v1", "a")}, asking{"shop/old", ref("v1", "b")}
+	for name, test := range map[string]struct {
+		asked []asking
+		given bool
+		left  []asking
+		want  bool
+	}{
+		"still owned":             {asked: []asking{a, b}},
+		"given up since":          {asked: []asking{a}, given: true, want: true},
+		"its bundle has left it":  {asked: []asking{a, b}, left: []asking{b}, want: true},
+		"it has left another one": {asked: []asking{a}, left: []asking{b}},
+		"nothing was asked for":   {given: true, left: []asking{a}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			left := func(bundle string, r apply.Ref) bool { return slices.Contains(test.left, asking{bundle, r}) }
+			if got := mayBeFree(test.asked, test.given, left); got != test.want {
+				t.Errorf("got %v", got)
+			}
+		})
+	}
+}
+
 func TestUnplanned(t *testing.T) {
 	desired := func(change func(*fleet.BundleDeployment)) *fleet.BundleDeployment {
 		bd := &fleet.BundleDeployment{}

@@ -99,6 +99,15 @@ func (t trouble) failed(id string, failures []apply.Failure, err error, now time
 	return t
 }
 
+// after returns the trouble after something was found, or not, since what has
+// failed was tried: what waits for something is tried again at once.
+func (t trouble) after(found bool) trouble {
+	if found && fault.KindOf(t.err) == fault.Waiting {
+		t.until = time.Time{}
+	}
+	return t
+}
+
 // correcting returns the trouble after drift was put right: the next time is
 // put off for longer while somebody keeps changing things back.
 func (t trouble) correcting(id string, now time.Time) trouble {

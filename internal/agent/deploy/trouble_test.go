@@ -29,3 +29,24 @@ func TestRefusalsAreTriedAgainMoreAndMoreRarely(t *testing.T) {
 		t.Errorf("what is new is tried again after %s", other.until.Sub(now))
 	}
 }
+
+func TestWhatIsFoundMeanwhileEndsTheWait(t *testing.T) {
+	now := time.Unix(1000, 0)
+	waits, fails := fault.Wait(15*time.Second, apply.ReasonHookRunning, errors.New("0 of 1 completed")), errors.New("the server is away")
+	for name, test := range map[string]struct {
+		err   error
+		found bool
+		want  time.Duration
+	}{
+		"it waits, and something was found": {waits, true, 0},
+		"it waits, and nothing was found":   {waits, false, 15 * time.Second},
+		"it does not wait for anything":     {fails, true, backoffMin},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := trouble{}.failed("id", nil, test.err, now).after(test.found)
+			if left := max(0, got.until.Sub(now)); left != test.want || got.attempts != 1 {
+				t.Errorf("tried again after %s: %+v", left, got)
+			}
+		})
+	}
+}
