@@ -52,6 +52,7 @@ func exit(err error) {
 type flags struct {
 	registrySecret                                         string
 	kubeconfig, namespace, cacheDir, metrics, pprof, level string
+	renderProfiles                                         string
 	webhooks                                               webhook.Options
 	renderDeadline                                         time.Duration
 	renderMemory, gitCacheSize                             int64
@@ -77,6 +78,7 @@ func parse(args []string) (flags, error) {
 	set.DurationVar(&f.renderDeadline, "render-deadline", time.Minute, "how long one render may take before it is ended")
 	set.Int64Var(&f.renderMemory, "render-memory", 1<<30, "how many bytes one render may use")
 	set.IntVar(&f.renderers, "renderers", 0, "how many renders may run at once (default: one for each CPU)")
+	set.StringVar(&f.renderProfiles, "render-profiles", "", "directory where each process that renders writes a CPU profile when it ends; none where empty")
 	set.IntVar(&f.maxRenders, "max-renders", pipeline.DefaultMaxRenders, "how many different renders of one bundle the hub makes before its clusters make them")
 	limits := chart.DefaultLimits()
 	set.Int64Var(&f.charts.Size, "chart-max-size", limits.Size, "how many bytes a chart from elsewhere may have, packed and unpacked")
@@ -125,6 +127,7 @@ func run(ctx context.Context, args []string) error {
 	}
 	pool := worker.NewPool(worker.Options{
 		Executable: executable, Size: f.renderers, MemoryLimit: f.renderMemory, Deadline: f.renderDeadline,
+		Profiles: f.renderProfiles,
 	})
 	defer pool.Close()
 	return hub.Run(ctx, hub.Options{

@@ -3,25 +3,27 @@ package content
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"sync"
 
 	"github.com/flotilla-sh/flotilla/internal/render"
+	"github.com/flotilla-sh/flotilla/internal/render/cache"
 )
 
 // Encoder packs the objects of one bundle for one cluster after another. What
 // is equal for many of them, as a chart's definitions are, is compressed and
-// kept once. It may be used by several goroutines.
+// once. It may be used by several goroutines.
 type Encoder struct {
-	key Key
-
-	mu    sync.Mutex
-	known map[[sha256.Size]byte]Blob
+	key   Key
+	known *cache.LRU[Blob]
 }
 
+// encoderRoom is enough for what the clusters of a large chart have in common,
+// packed, and for what differs in those that are packed at one time.
+const encoderRoom = 16 << 20
+
 // NewEncoder returns an Encoder that names what it packs with key. It keeps
-// all that it packed: it is for one bundle at one time.
+// what it packed or found last: it is for one bundle at one time.
 func NewEncoder(key Key) *Encoder {
-	return &Encoder{key: key, known: map[[sha256.Size]byte]Blob{}}
+	return &Encoder{key: key, known: cache.New[Blob](encoderRoom)}
 }
 
 // Objects packs rendered objects. Secret objects go into chunks of their own,
@@ -49,24 +51,19 @@ func (e *Encoder) Objects(objects []render.Object) (Encoded, error) {
 // pack makes one chunk, or finds it.
 func (e *Encoder) pack(group []item) (Blob, error) {
 	id := identify(group)
-	e.mu.Lock()
-	blob, ok := e.known[id]
-	e.mu.Unlock()
-	if ok {
+	if blob, ok := e.known.Get(id); ok {
 		return blob, nil
 	}
 	blob, err := e.key.chunk(group)
 	if err == nil {
-		e.mu.Lock()
-		e.known[id] = blob
-		e.mu.Unlock()
+		e.known.Put(id, blob, len(blob.Data)+len(id))
 	}
 	return blob, err
 }
 
 // identify tells groups of objects apart by their bytes. All objects of a
 // group are secret, or none is, and that follows from their bytes.
-func identify(group []item) (id [sha256.Size]byte) {
+func identify(group []item) string {
 	h := sha256.New()
 	var size [8]byte
 	for i := range group {
@@ -74,6 +71,5 @@ func identify(group []item) (id [sha256.Size]byte) {
 		_, _ = h.Write(size[:])
 		_, _ = h.Write(group[i].object)
 	}
-	h.Sum(id[:0])
-	return id
+	return string(h.Sum(nil))
 }

@@ -69,9 +69,17 @@ type Plan struct {
 	Orphans int
 }
 
-// Update is a change of one deployment.
+// Update is a change of one deployment. New has no status, which is the agent's.
 type Update struct {
 	Old, New *fleet.BundleDeployment
+}
+
+// changeable copies what may be changed of a deployment.
+func changeable(d *fleet.BundleDeployment) *fleet.BundleDeployment {
+	out := &fleet.BundleDeployment{TypeMeta: d.TypeMeta}
+	d.ObjectMeta.DeepCopyInto(&out.ObjectMeta)
+	d.Spec.DeepCopyInto(&out.Spec)
+	return out
 }
 
 // Empty tells whether there is nothing to write.
@@ -108,7 +116,7 @@ func (p *Plan) decideWanted(in Input, want Desired, have *fleet.BundleDeployment
 		p.Release = append(p.Release, have.DeepCopy())
 	case want.Held:
 	default:
-		next := have.DeepCopy()
+		next := changeable(have)
 		fill(next, in, want)
 		p.update(have, next)
 	}
@@ -126,7 +134,7 @@ func (p *Plan) decideUnwanted(in Input, have *fleet.BundleDeployment) {
 		p.Removing = append(p.Removing, have.Labels[fleet.ClusterLabel])
 	default:
 		p.Removing = append(p.Removing, have.Labels[fleet.ClusterLabel])
-		next := have.DeepCopy()
+		next := changeable(have)
 		next.Spec.Removal = &fleet.Removal{Reason: in.RemovalReason}
 		p.update(have, next)
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/flotilla-sh/flotilla/internal/effect"
 	"github.com/flotilla-sh/flotilla/internal/fault"
 	"github.com/flotilla-sh/flotilla/internal/render"
+	"github.com/flotilla-sh/flotilla/internal/render/cache"
 	"github.com/flotilla-sh/flotilla/internal/source"
 	"github.com/flotilla-sh/flotilla/internal/target"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
@@ -78,6 +79,11 @@ type Input struct {
 	// Remembered are earlier renders by deployment namespace. One whose input
 	// is unchanged is not rendered again.
 	Remembered map[string]Remembered
+	// Keep, where set, stores what a cluster gets as soon as it is made, and
+	// outcomes do not hold it: that of a fleet does not fit into memory. It is
+	// called for each cluster without an error, with nil where the content of an
+	// earlier render is still good.
+	Keep func(ctx context.Context, namespace string, enc *content.Encoded) error
 }
 
 // Outcome is what one cluster should run.
@@ -85,11 +91,15 @@ type Outcome struct {
 	// Desired goes into the deployment plan.
 	Desired deployment.Desired
 	// Encoded must be stored before the deployment is written; nil where an
-	// earlier render is still good.
+	// earlier render is still good, or Keep has taken it.
 	Encoded *content.Encoded
 	// Result is the render; nil where it was remembered, failed or is the
-	// agent's to make.
+	// agent's to make, or where what it led to was given to Keep.
 	Result *render.Result
+	// Rendered is true where no earlier render was still good, and Warnings are
+	// what the render has to say.
+	Rendered bool
+	Warnings []fault.Note
 	// OnCluster is why the agent renders although nobody asked for that.
 	OnCluster string
 	// Err is why this cluster is held back.
@@ -136,11 +146,15 @@ type run struct {
 	encoder *content.Encoder
 
 	mu      sync.Mutex
-	encoded map[any]*encoding
+	encoded *cache.LRU[*encoding]
 }
 
+// encodingRoom is how many bytes of renders are held with their encodings: at
+// least one of any size that a renderer may return.
+const encodingRoom = 80 << 20
+
 func newRun(s *Stages, in *Input, assignments []target.Assignment) *run {
-	r := &run{stages: s, in: in, encoder: content.NewEncoder(s.Key), encoded: map[any]*encoding{}}
+	r := &run{stages: s, in: in, encoder: content.NewEncoder(s.Key), encoded: cache.New[*encoding](encodingRoom)}
 	r.files = sync.OnceValues(func() (content.Files, error) { return content.EncodeSharedFiles(s.Key, in.Files) })
 	r.crowded = r.crowd(assignments)
 	return r
@@ -148,6 +162,7 @@ func newRun(s *Stages, in *Input, assignments []target.Assignment) *run {
 
 // encoding is an encoding that is made once.
 type encoding struct {
+	of    *render.Result // keeps its address from standing for another
 	once  sync.Once
 	value content.Encoded
 	err   error
@@ -162,12 +177,26 @@ func (r *run) one(ctx context.Context, a *target.Assignment, offers render.Capab
 	out.Err = a.Err
 	if out.Err == nil {
 		out.Desired.Options = *a.Options
-		if err := r.fill(ctx, &out, a.Cluster, offers); err != nil {
+		err := r.fill(ctx, &out, a.Cluster, offers)
+		if err == nil {
+			err = r.keep(ctx, &out)
+		}
+		if err != nil {
 			out.Err = fmt.Errorf("cluster %s: %w", a.Cluster.ID(), err)
 		}
 	}
 	out.Desired.Held = out.Err != nil
 	return out
+}
+
+// keep gives what was made to who stores it.
+func (r *run) keep(ctx context.Context, out *Outcome) error {
+	if r.in.Keep == nil {
+		return nil
+	}
+	err := r.in.Keep(ctx, out.Desired.Namespace, out.Encoded)
+	out.Encoded, out.Result = nil, nil
+	return err
 }
 
 // fill renders for one cluster, or finds that nothing changed.
@@ -191,6 +220,9 @@ func (r *run) fill(ctx context.Context, out *Outcome, cluster *target.Cluster, o
 	if desired.Options.TemplateManifests {
 		req.Cluster = cluster.Templating()
 	}
+	if err := req.Seal(); err != nil {
+		return err
+	}
 	if ok, err := r.remembered(&req, desired, at); ok || err != nil {
 		return err
 	}
@@ -206,14 +238,14 @@ func (r *run) fillRendered(ctx context.Context, out *Outcome, req render.Request
 	if err != nil {
 		return err
 	}
-	out.Result = result
+	out.Result, out.Rendered, out.Warnings = result, true, result.Warnings
 	if result.NeedsCluster != "" {
 		if req.Options.Render == fleet.RenderHub {
 			return needsCluster(result.NeedsCluster)
 		}
 		return r.fillSource(out, req, result.Asked, place{why: result.NeedsCluster})
 	}
-	encoded, err := r.encode(result, func() (content.Encoded, error) {
+	encoded, err := r.encode(fmt.Sprintf("%p", result), result, result.Size(), func() (content.Encoded, error) {
 		return r.encoder.Objects(result.Objects)
 	})
 	if err != nil {
@@ -236,7 +268,7 @@ func (r *run) fillSource(out *Outcome, req render.Request, asked []string, at pl
 // fill writes what is to be stored, and what it was made from.
 func (out *Outcome) fill(encoded *content.Encoded, req *render.Request, asked []string, at place) (err error) {
 	desired := &out.Desired
-	out.Encoded = encoded
+	out.Encoded, out.Rendered = encoded, true
 	desired.Content.Digest, desired.Content.Name = encoded.Root.Digest, encoded.Root.Name
 	desired.RenderAsked = asked
 	desired.RenderInput, err = inputOf(req, asked, at)
@@ -257,13 +289,14 @@ func (r *run) remembered(req *render.Request, desired *deployment.Desired, at pl
 	return true, nil
 }
 
-// encode makes the encoding of what key stands for, once.
-func (r *run) encode(key any, make func() (content.Encoded, error)) (*content.Encoded, error) {
+// encode makes the encoding of what key stands for, once for all clusters that
+// ask for it at about one time.
+func (r *run) encode(key string, of *render.Result, size int, make func() (content.Encoded, error)) (*content.Encoded, error) {
 	r.mu.Lock()
-	e := r.encoded[key]
-	if e == nil {
-		e = &encoding{}
-		r.encoded[key] = e
+	e, ok := r.encoded.Get(key)
+	if !ok {
+		e = &encoding{of: of}
+		r.encoded.Put(key, e, size)
 	}
 	r.mu.Unlock()
 	e.once.Do(func() { e.value, e.err = make() })
@@ -322,7 +355,6 @@ func mostHopeful(outcomes []Outcome, joined error) error {
 // once. rendered is false where every render was remembered, so that what an
 // earlier one said still stands.
 func Warnings(outcomes []Outcome) (all []string, rendered bool) {
-	seen := map[*render.Result]bool{}
 	said := map[string]bool{}
 	say := func(w string) {
 		if !said[w] {
@@ -332,15 +364,11 @@ func Warnings(outcomes []Outcome) (all []string, rendered bool) {
 	}
 	for i := range outcomes {
 		o := &outcomes[i]
-		rendered = rendered || o.Encoded != nil || o.Result != nil
+		rendered = rendered || o.Rendered
 		if o.OnCluster != "" {
 			say("each cluster renders this for itself: " + o.OnCluster)
 		}
-		if o.Result == nil || seen[o.Result] {
-			continue
-		}
-		seen[o.Result] = true
-		for _, w := range o.Result.Warnings {
+		for _, w := range o.Warnings {
 			say(w.String())
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -110,6 +111,34 @@ func TestEqualInputsRenderOnce(t *testing.T) {
 				t.Errorf("%d renders and %d contents, want %d and %d", c.renders.Load(), len(contents), tt.renders, tt.contents)
 			}
 		})
+	}
+}
+
+func TestContentIsKeptAsSoonAsItIsMade(t *testing.T) {
+	in := input(cluster("a", "v1.36.1", "x"), cluster("b", "v1.36.1", "y"), cluster("bad", "v1.36.1", "bad"), cluster("full", "v1.36.1", "x"))
+	var mu sync.Mutex
+	kept := map[string]string{}
+	in.Keep = func(_ context.Context, namespace string, enc *content.Encoded) error {
+		mu.Lock()
+		defer mu.Unlock()
+		if namespace == "ns-full" {
+			return errors.New("no room")
+		}
+		kept[namespace] = enc.Root.Name
+		return nil
+	}
+	outcomes := run(t, stages(&counter{}), in)
+	for _, o := range outcomes {
+		held := o.Desired.Cluster == "bad" || o.Desired.Cluster == "full"
+		if o.Encoded != nil || o.Result != nil || o.Desired.Held != held || (o.Err != nil) != held {
+			t.Errorf("got %+v", o)
+		}
+		if !held && (kept[o.Desired.Namespace] != o.Desired.Content.Name || !o.Rendered || len(o.Warnings) != 1) {
+			t.Errorf("got %+v, and %q was kept", o, kept[o.Desired.Namespace])
+		}
+	}
+	if err := outcomes[3].Err; fault.KindOf(err) != fault.Transient || !strings.Contains(err.Error(), "cluster fleet-default/full: no room") || len(kept) != 2 {
+		t.Errorf("got %v, and %v was kept", err, kept)
 	}
 }
 

@@ -118,7 +118,7 @@ func (r *run) source(req render.Request) (*content.Encoded, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.encode(digest.OfBytes(raw), func() (content.Encoded, error) {
+	return r.encode(digest.OfBytes(raw), nil, len(raw), func() (content.Encoded, error) {
 		return content.EncodeSource(r.stages.Key, files, request)
 	})
 }

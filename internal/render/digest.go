@@ -68,6 +68,9 @@ type effective struct {
 
 // baseDigest is the digest of what does not depend on the cluster.
 func baseDigest(req *Request) (string, error) {
+	if req.base != "" {
+		return req.base, nil
+	}
 	options := &req.Options
 	e := effective{
 		Generation: generation, Files: SourceDigest(req), Bundle: req.Bundle, Commit: commitThatMatters(req),

@@ -66,6 +66,7 @@ func (m *Memo) Render(ctx context.Context, req Request) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	req.base = base
 	for {
 		key, known, ok := m.recall(base, &req)
 		if ok {
@@ -128,7 +129,8 @@ func (m *Memo) lead(ctx context.Context, key string, current *flight, req Reques
 	current.err = errors.New("the render was given up") // seen only after a panic
 	result, err := m.next.Render(ctx, req)
 	current.outcome = outcome{result, err}
-	return result, errors.Join(err, m.remember(&req, current.outcome))
+	m.remember(&req, current.outcome)
+	return result, err
 }
 
 // leave ends a render of key and lets those who wait go on.
@@ -140,15 +142,12 @@ func (m *Memo) leave(key string, current *flight) {
 }
 
 // remember stores an outcome that an equal input would have again.
-func (m *Memo) remember(req *Request, out outcome) error {
+func (m *Memo) remember(req *Request, out outcome) {
 	asked, repeatable := out.asked()
 	if !repeatable {
-		return nil
+		return
 	}
-	base, err := baseDigest(req)
-	if err != nil {
-		return err
-	}
+	base := req.base
 	m.outcomes.Put(withAnswers(base, asked, req), out, out.size())
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -157,7 +156,6 @@ func (m *Memo) remember(req *Request, out outcome) error {
 		sets = append(slices.Clone(sets), asked)
 		m.questions.Put(base, sets, questionSize(sets))
 	}
-	return nil
 }
 
 // asked returns the questions behind an outcome, and whether it would be the
@@ -184,13 +182,11 @@ func (o *outcome) concernsAll() bool {
 }
 
 func (o *outcome) size() int {
-	total := 1024
-	if o.result != nil {
-		for i := range o.result.Objects {
-			total += len(o.result.Objects[i].JSON) + len(o.result.Objects[i].Source) + 128
-		}
+	const least = 1024
+	if o.result == nil {
+		return least
 	}
-	return total
+	return least + o.result.Size()
 }
 
 func questionSize(sets [][]string) int {

@@ -29,7 +29,8 @@ type inProcess struct {
 
 // New returns a Renderer that renders in the calling process.
 func New() Renderer {
-	return &inProcess{charts: helm.New(chartRoom), texts: manifest.NewReader(textRoom), builds: &kustomize.Builder{}}
+	texts := manifest.NewReader(textRoom)
+	return &inProcess{charts: helm.New(chartRoom, texts), texts: texts, builds: &kustomize.Builder{}}
 }
 
 // Render implements Renderer.

@@ -46,6 +46,17 @@ type Request struct {
 	// another one says so in its result, and is repeated with the answer: a
 	// child process has no way to a cluster.
 	Lookups []Answer `json:"lookups,omitempty"`
+
+	base string // what baseDigest returns; set by Seal
+}
+
+// Seal computes once what the digests of a request have in common. Nothing but
+// what is known of the cluster may be changed afterwards.
+func (r *Request) Seal() error {
+	var err error
+	r.base = ""
+	r.base, err = baseDigest(r)
+	return err
 }
 
 // Lookup is a call of the template function lookup.
@@ -125,6 +136,15 @@ type Result struct {
 	UnknownScope []string `json:"unknownScope,omitempty"`
 	// Warnings are for the bundle's author.
 	Warnings []fault.Note `json:"warnings,omitempty"`
+}
+
+// Size is about how many bytes of memory the result occupies.
+func (r *Result) Size() int {
+	total := 0
+	for i := range r.Objects {
+		total += len(r.Objects[i].JSON) + len(r.Objects[i].Source) + 128
+	}
+	return total
 }
 
 // Renderer renders.

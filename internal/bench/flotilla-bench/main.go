@@ -70,7 +70,7 @@ func command() *cobra.Command {
 	cmd.Flags().IntVar(&f.repeats, "repeats", 0, "how often each row is measured (default: 3; the longest rows once)")
 	cmd.Flags().DurationVar(&f.heartbeat, "heartbeat", time.Minute, "time between two heartbeats of an agent")
 	cmd.Flags().BoolVar(&f.requests, "requests", false, "print the requests of each row by program, verb and resource")
-	cmd.Flags().StringVar(&f.profiles, "profiles", "", "directory for CPU profiles of hub and API server while bundles are created and changed")
+	cmd.Flags().StringVar(&f.profiles, "profiles", "", "directory for profiles of hub, render processes and API server while bundles are created and changed")
 	cmd.Flags().StringVar(&f.profile, "cpuprofile", "", "file for a CPU profile of the simulated agents")
 	return cmd
 }

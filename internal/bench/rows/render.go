@@ -66,6 +66,7 @@ func (r *Run) render(ctx context.Context, name string) error {
 		return err
 	}
 	r.Log("the commit")
+	profiled := s.Profile(ctx, "commit")
 	var beside time.Duration
 	took, use, err := s.Cost(ctx, func(ctx context.Context) (time.Time, error) {
 		if err := repo.Commit(ctx, withFleetYAML(files, "two")); err != nil {
@@ -77,6 +78,9 @@ func (r *Run) render(ctx context.Context, name string) error {
 		return repo.AwaitReady(ctx, r.N)
 	})
 	if err != nil {
+		return err
+	}
+	if err := profiled(); err != nil {
 		return err
 	}
 	s.StopAgents()

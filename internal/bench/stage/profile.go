@@ -27,11 +27,17 @@ func (s *Stage) profileArgs() (server, hub []string, err error) {
 		return nil, nil, fmt.Errorf("find a port for the hub's profiles: %w", err)
 	}
 	s.hubProfiles = free.Addr().String()
-	return []string{"--profiling=true"}, []string{"--pprof-bind-address=" + s.hubProfiles}, free.Close()
+	dir, err := filepath.Abs(s.options.Profiles)
+	if err != nil {
+		return nil, nil, err
+	}
+	hub = []string{"--pprof-bind-address=" + s.hubProfiles, "--render-profiles=" + dir}
+	return []string{"--profiling=true"}, hub, free.Close()
 }
 
 // Profile writes CPU profiles of the API server and of the hub, of the time
-// that begins now, until wait is called. It does nothing where none are wanted.
+// that begins now, and of the hub's memory at its end. Render processes write
+// theirs when they end. It does nothing where none are wanted.
 func (s *Stage) Profile(ctx context.Context, phase string) (wait func() error) {
 	if s.options.Profiles == "" {
 		return func() error { return nil }
@@ -50,7 +56,13 @@ func (s *Stage) Profile(ctx context.Context, phase string) (wait func() error) {
 		if err != nil {
 			return fmt.Errorf("profile the hub: %w", err)
 		}
-		return s.keep(phase+"-hub.pprof", raw)
+		if err := s.keep(phase+"-hub.pprof", raw); err != nil {
+			return err
+		}
+		if raw, err = fetch(ctx, "http://"+s.hubProfiles+"/debug/pprof/heap"); err != nil {
+			return fmt.Errorf("profile the hub's memory: %w", err)
+		}
+		return s.keep(phase+"-hub-memory.pprof", raw)
 	})
 	return group.Wait
 }

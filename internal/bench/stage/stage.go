@@ -169,11 +169,16 @@ func (s *Stage) StartHub(ctx context.Context) error {
 // Stop ends everything and removes it.
 func (s *Stage) Stop() error {
 	s.StopAgents()
-	var err error
+	var errs []error
 	if s.Lab != nil {
-		err = s.Lab.Stop()
+		if s.options.Profiles != "" {
+			// A lab that ends kills the render processes before they have
+			// written their profiles.
+			errs = append(errs, s.StopHub())
+		}
+		errs = append(errs, s.Lab.Stop())
 	}
-	return errors.Join(err, os.RemoveAll(s.dir))
+	return errors.Join(append(errs, os.RemoveAll(s.dir))...)
 }
 
 // HubLog returns the path of what flotilla-hub has written.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/flotilla-sh/flotilla/internal/fault"
 	"github.com/flotilla-sh/flotilla/internal/render/cache"
+	"github.com/flotilla-sh/flotilla/internal/render/manifest"
 	"github.com/flotilla-sh/flotilla/internal/source"
 )
 
@@ -72,14 +73,16 @@ type File struct {
 type Renderer struct {
 	charts *cache.LRU[*loaded]
 	stable *cache.LRU[struct{}] // texts that are known to be the same in every render
+	texts  *manifest.Reader
 }
 
 // stableRoom is enough for some ten thousand texts, by their digest.
 const stableRoom = 1 << 20
 
-// New returns a Renderer that remembers charts of up to room bytes.
-func New(room int) *Renderer {
-	return &Renderer{charts: cache.New[*loaded](room), stable: cache.New[struct{}](stableRoom)}
+// New returns a Renderer that remembers charts of up to room bytes. It reads
+// what templates render to with texts, which its caller reads the same with.
+func New(room int, texts *manifest.Reader) *Renderer {
+	return &Renderer{charts: cache.New[*loaded](room), stable: cache.New[struct{}](stableRoom), texts: texts}
 }
 
 // Render renders a chart as "helm template --include-crds" does. Where lookups

@@ -8,6 +8,7 @@ import (
 
 	"helm.sh/helm/v3/pkg/chart/loader"
 
+	"github.com/flotilla-sh/flotilla/internal/render/manifest"
 	"github.com/flotilla-sh/flotilla/internal/source"
 )
 
@@ -32,7 +33,7 @@ func chartFiles(templates map[string]string) []source.File {
 // TestRenderLeavesTheChartAlone renders one loaded chart with several values:
 // Helm itself, and templates with set, change what they are given.
 func TestRenderLeavesTheChartAlone(t *testing.T) {
-	r := New(1 << 20)
+	r := New(1<<20, manifest.NewReader(1<<20))
 	files := chartFiles(map[string]string{"a.yaml": `{{ .Values.a | default "none" }}{{ $_ := set .Values "a" "changed" }}{{ $_ := set .Values.deep "b" "changed" }}{{ .Values.deep.b }}`})
 	files = append(files, source.File{Path: "values.yaml", Data: []byte("deep: {b: chart}\n")})
 	mine := map[string]any{"a": "mine", "deep": map[string]any{"b": "mine"}}

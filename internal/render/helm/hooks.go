@@ -4,16 +4,15 @@ import (
 	"strings"
 
 	"github.com/flotilla-sh/flotilla/internal/hook"
-	"github.com/flotilla-sh/flotilla/internal/render/manifest"
 )
 
 // effect returns what of a rendered text reaches a cluster: all but notes,
 // white space, and hooks that never run.
-func effect(file, text string) string {
+func (r *Renderer) effect(file, text string) string {
 	if strings.HasSuffix(file, notes) || strings.TrimSpace(text) == "" {
 		return ""
 	}
-	parsed, err := manifest.Parse([]byte(text))
+	parsed, err := r.texts.Parse([]byte(text))
 	if err != nil || len(parsed.Foreign) > 0 {
 		return text
 	}

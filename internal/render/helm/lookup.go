@@ -73,7 +73,7 @@ func (r *run) needsLookup(texts map[string]string) string {
 			return fmt.Sprintf("the chart %s looks up %s on the cluster", r.chart.Name(), provider.refused)
 		}
 		file, at := places[0].file, r.place(places[len(places)-1])
-		if checks[file] || effect(file, texts[file]) != "" || r.loaded.calls.changes(file) {
+		if checks[file] || r.effect(file, texts[file]) != "" || r.loaded.calls.changes(file) {
 			return fmt.Sprintf("%s looks up %s on the cluster", at, provider.refused)
 		}
 		checks[file] = true

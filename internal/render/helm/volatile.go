@@ -164,7 +164,7 @@ func (r *run) doubtful(first map[string]string, candidates map[string][]call) ma
 			continue
 		}
 		key := digest.Of([]byte(r.in.Digest), []byte(file), []byte(text))
-		if _, known := r.stable.Get(key); !known && effect(file, text) != "" {
+		if _, known := r.stable.Get(key); !known && r.effect(file, text) != "" {
 			doubtful[file] = key
 		}
 	}
@@ -179,7 +179,7 @@ func (r *run) differing(first map[string]string, c *chart.Chart) string {
 	}
 	for _, file := range r.loaded.calls.files {
 		text, ok := second[file]
-		if ok && text != first[file] && effect(file, text) != effect(file, first[file]) {
+		if ok && text != first[file] && r.effect(file, text) != r.effect(file, first[file]) {
 			return file
 		}
 	}

@@ -65,17 +65,25 @@ func start(options *Options) (*child, error) {
 		return nil, fmt.Errorf("the render process %s cannot be started: %w", options.Executable, err)
 	}
 	c.stdin, c.pipe = stdin, newFrames(stdout, stdin)
-	if err := c.pipe.send(hello{MemoryLimit: options.MemoryLimit, OutputLimit: options.OutputLimit}, nil); err != nil {
+	if err := c.pipe.send(hello{MemoryLimit: options.MemoryLimit, OutputLimit: options.OutputLimit, Profiles: options.Profiles}, nil); err != nil {
 		c.end()
 		return nil, fmt.Errorf("the render process %s does not listen: %w%s", options.Executable, err, c.stderr)
 	}
 	return c, nil
 }
 
-// end ends the process at once: it has nothing to lose.
+// profilePatience is how long a child may take to write its profile.
+const profilePatience = 5 * time.Second
+
+// end ends the process at once: it has nothing to lose but a profile.
 func (c *child) end() {
 	c.broken = true
 	c.stdin.Close()
+	if c.options.Profiles != "" {
+		defer time.AfterFunc(profilePatience, func() { c.command.Process.Kill() }).Stop() //nolint:errcheck // it may have ended by itself
+		c.command.Wait()                                                                  //nolint:errcheck // how it ended does not matter
+		return
+	}
 	c.command.Process.Kill() //nolint:errcheck // it may have ended by itself
 	c.command.Wait()         //nolint:errcheck // how it ended is known or does not matter
 }

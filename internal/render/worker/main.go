@@ -7,7 +7,10 @@ import (
 	"io"
 	"log"
 	"net/http"
+	"os"
+	"path/filepath"
 	"runtime/debug"
+	"runtime/pprof"
 
 	"github.com/flotilla-sh/flotilla/internal/fault"
 	"github.com/flotilla-sh/flotilla/internal/render"
@@ -19,7 +22,7 @@ const (
 	// sourceRoom is how many bytes of files a child keeps for later orders.
 	sourceRoom = 64 << 20
 	// gcPercent trades memory, of which a limit is set, for time.
-	gcPercent = 200
+	gcPercent = 400
 	// stackLimit ends a recursion without end before it ends the memory.
 	stackLimit = 256 << 20
 )
@@ -38,11 +41,30 @@ func Main(stdin io.Reader, stdout io.Writer) error {
 		debug.SetMemoryLimit(first.MemoryLimit * 3 / 4)
 		debug.SetGCPercent(gcPercent)
 	}
+	if first.Profiles != "" {
+		stop, err := profile(first.Profiles)
+		if err != nil {
+			return err
+		}
+		defer stop()
+	}
 	debug.SetMaxStack(stackLimit)
 	http.DefaultTransport = offline{}
 	log.SetOutput(io.Discard) // Helm writes there; stderr is for the reason of a crash
 	c := &childLoop{pipe: pipe, renderer: render.New(), sources: cache.New[[]source.File](sourceRoom), outputLimit: first.OutputLimit}
 	return endOfInput(c.serve())
+}
+
+// profile begins a CPU profile of this process in a directory.
+func profile(dir string) (stop func(), err error) {
+	if err := os.MkdirAll(dir, 0o750); err != nil {
+		return nil, fmt.Errorf("profile renders: %w", err)
+	}
+	file, err := os.Create(filepath.Join(dir, fmt.Sprintf("render-%d.pprof", os.Getpid())))
+	if err != nil {
+		return nil, fmt.Errorf("profile renders: %w", err)
+	}
+	return func() { pprof.StopCPUProfile(); _ = file.Close() }, pprof.StartCPUProfile(file)
 }
 
 // offline refuses every request. What is to be rendered is checked for URLs

@@ -13,6 +13,8 @@ import (
 type hello struct {
 	MemoryLimit int64 `json:"memoryLimit"`
 	OutputLimit int64 `json:"outputLimit"`
+	// Profiles is a directory for a CPU profile; none where empty.
+	Profiles string `json:"profiles,omitempty"`
 }
 
 // order asks a child for a render. Its files follow as parts, by Paths, where

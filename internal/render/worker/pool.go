@@ -43,6 +43,9 @@ type Options struct {
 	// Idle is how long a child may have nothing to do before it is ended and
 	// its memory is free; 0 keeps it.
 	Idle time.Duration
+	// Profiles is a directory where each child writes a CPU profile of its
+	// whole life; none where empty.
+	Profiles string
 }
 
 func (o *Options) setDefaults() {

@@ -114,7 +114,7 @@ func (c *Controller) deploy(ctx context.Context, bundle *fleet.Bundle) error {
 	if err := c.confirm(ctx, bundle, &plan); err != nil {
 		return err
 	}
-	err = c.act(ctx, plan, outcomes, facts.at)
+	err = c.act(ctx, plan)
 	c.wrote.note(client.ObjectKeyFromObject(bundle), &plan, c.Clock.Now())
 	if err != nil {
 		return err
@@ -245,7 +245,7 @@ func (c *Controller) removeAll(ctx context.Context, bundle *fleet.Bundle) (left 
 	if err := c.confirmClusters(ctx, &plan); err != nil {
 		return nil, err
 	}
-	if err := c.act(ctx, plan, nil, nil); err != nil {
+	if err := c.act(ctx, plan); err != nil {
 		return nil, err
 	}
 	return plan.Removing, nil

@@ -78,6 +78,7 @@ func (c *Controller) gather(ctx context.Context, bundle *fleet.Bundle) (*facts, 
 		Clusters:     clusters,
 		Copies:       copies,
 		Remembered:   earlier,
+		Keep:         c.keep(f.at),
 	}
 	return f, nil
 }
