@@ -7,12 +7,12 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flotilla-sh/flotilla/internal/apireq"
 	"github.com/flotilla-sh/flotilla/internal/faultproxy"
 	clusternames "github.com/flotilla-sh/flotilla/internal/names"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
@@ -165,15 +165,7 @@ func (l life) harmed(t *testing.T, name string, who int, kind faultproxy.Kind, n
 	p.quiet, p.look, p.work = 2*time.Minute, 5*time.Second, 4*time.Second
 	w := worldInMemory(t, uint64(n), 1, p)
 	w.trace("%s: %s at proxy %d, write %d", name, kind, who, n)
-	met := false
-	decide := faultproxy.FaultAt(n, kind, func(r apireq.Request) bool { return restless(r) })
-	arm := func() {
-		w.proxies()[who].Use(func(q faultproxy.Request) faultproxy.Fault {
-			f := decide(q)
-			met = met || f.Kind != faultproxy.None
-			return f
-		})
-	}
+	met, arm := harmAt(w, who, kind, n)
 	if l.before == nil {
 		arm() // how a hub and an agent begin is part of the way
 	}
@@ -191,7 +183,23 @@ func (l life) harmed(t *testing.T, name string, who int, kind faultproxy.Kind, n
 	l.inOrder(w)
 	time.Sleep(time.Hour) // lets everything that still runs end
 	w.end()
-	return met
+	return met()
+}
+
+// harmAt returns what lets the nth write of a proxy go wrong from then on, and
+// what tells whether it has.
+func harmAt(w *world, who int, kind faultproxy.Kind, n int) (met func() bool, arm func()) {
+	var was atomic.Bool
+	decide := faultproxy.FaultAt(n, kind, restless)
+	return was.Load, func() {
+		w.proxies()[who].Use(func(q faultproxy.Request) faultproxy.Fault {
+			f := decide(q)
+			if f.Kind != faultproxy.None {
+				was.Store(true)
+			}
+			return f
+		})
+	}
 }
 
 // inOrder compares the order in which things have happened, and that each has.

@@ -37,22 +37,7 @@ var actual = pace{
 
 // TestRealSeeds runs the same scripts and faults on real API servers.
 func TestRealSeeds(t *testing.T) {
-	programs := lab.ProgramsIn(*bin)
-	if _, err := os.Stat(programs.ControlPlane); err != nil || *realSeeds == 0 || testing.Short() {
-		t.Skipf("needs real API servers: run `make build controlplane` first (%v)", err)
-	}
-	l, err := lab.Start(t.Context(), lab.Options{
-		Dir: filepath.Join(t.TempDir(), "lab"), Programs: programs, Spokes: []lab.Spoke{{Name: "one"}, {Name: "two"}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Stop() }()
-	s := servers{hub: configOf(t, l.Status().Hub.Kubeconfig)}
-	for _, spoke := range l.Status().Spokes {
-		s.spokes = append(s.spokes, configOf(t, spoke.Kubeconfig))
-	}
-	install(t, s.hub)
+	s := realServers(t, *realSeeds, lab.Spoke{Name: "one"}, lab.Spoke{Name: "two"})
 	first, last := 0, *realSeeds
 	if *replay >= 0 {
 		first, last = *replay, *replay+1
@@ -67,6 +52,29 @@ func TestRealSeeds(t *testing.T) {
 			w.leave()
 		})
 	}
+}
+
+// realServers starts API servers for as many runs as are wanted, until the end
+// of the test.
+func realServers(t *testing.T, wanted int, spokes ...lab.Spoke) servers {
+	t.Helper()
+	programs := lab.ProgramsIn(*bin)
+	if _, err := os.Stat(programs.ControlPlane); err != nil || wanted == 0 || testing.Short() {
+		t.Skipf("needs real API servers: run `make build controlplane` first (%v)", err)
+	}
+	l, err := lab.Start(t.Context(), lab.Options{
+		Dir: filepath.Join(t.TempDir(), "lab"), Programs: programs, Spokes: spokes,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Stop() })
+	s := servers{hub: configOf(t, l.Status().Hub.Kubeconfig)}
+	for _, spoke := range l.Status().Spokes {
+		s.spokes = append(s.spokes, configOf(t, spoke.Kubeconfig))
+	}
+	install(t, s.hub)
+	return s
 }
 
 func configOf(t *testing.T, kubeconfig string) *rest.Config {
