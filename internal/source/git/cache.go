@@ -93,7 +93,7 @@ func (r *repository) open(ctx context.Context, f fetching) (*tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := f.remote.Keys.check(s, f.remote, f.want); err != nil {
+	if err := f.verify(ctx, s); err != nil {
 		return nil, err
 	}
 	files, err := newTree(s, f.want, r.distrust)

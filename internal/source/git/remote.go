@@ -30,8 +30,8 @@ type Remote struct {
 	TLS TLS
 	// Mirror turns the URL of a submodule into the one to ask; nil changes none.
 	Mirror func(url string) string
-	// Keys are those of which one must have signed a commit that is fetched; nil
-	// takes any commit.
+	// Keys are those of which one must have signed a commit that is fetched, or
+	// the tag that is followed; nil takes any commit.
 	Keys *Keys
 }
 

@@ -2,6 +2,7 @@ package git
 
 import (
 	"bytes"
+	"context"
 	_ "crypto/sha512" // the hash of SSH signatures
 	"errors"
 	"fmt"
@@ -35,7 +36,7 @@ const (
 	pgpBlock  = "-----BEGIN PGP PUBLIC KEY BLOCK-----"
 )
 
-// Keys are the public keys whose signatures on commits are trusted.
+// Keys are the public keys whose signatures on commits and tags are trusted.
 type Keys struct {
 	// from names the Secret, for messages.
 	from string
@@ -108,18 +109,28 @@ func signerOf(line string) (ssh.PublicKey, error) {
 	return nil, errors.New("it is neither an SSH public key nor a PGP public key block")
 }
 
-// check refuses a commit that no trusted key has signed.
-func (k *Keys) check(s *store, r Remote, hash plumbing.Hash) error {
+// verify refuses a commit that no trusted key has signed, neither itself nor the
+// tag that is followed.
+func (f fetching) verify(ctx context.Context, s *store) error {
+	k := f.remote.Keys
 	if k == nil {
 		return nil
 	}
-	commit, err := object.GetCommit(s.objects, hash)
+	commit, err := object.GetCommit(s.objects, f.want)
 	if err != nil {
 		return err
 	}
-	if why := k.judge(commit); why != nil {
+	why := k.judgeCommit(commit)
+	if name := f.remote.target().tag; why != nil && name != "" {
+		whyTag, err := f.vouched(ctx, s, name)
+		if err != nil || whyTag == nil {
+			return err
+		}
+		why = fmt.Errorf("%w; nor does the tag %q vouch for it: %w", why, name.Short(), whyTag)
+	}
+	if why != nil {
 		return wait(retryUnverified, ReasonUnverified, "commit %s of %s, by %s, is refused: %w; what was deployed before stays. "+
-			"Sign it with a key of the Secret %s, or add the signer's key to that", hash, r.place(), author(commit), why, k.from)
+			"Sign it with a key of the Secret %s, or add the signer's key to that", f.want, f.remote.place(), author(commit), why, k.from)
 	}
 	return nil
 }
@@ -128,31 +139,48 @@ func author(c *object.Commit) string {
 	return fmt.Sprintf("%q <%s>", c.Committer.Name, c.Committer.Email)
 }
 
-// judge says why the signature of a commit is not good, or nil.
-func (k *Keys) judge(c *object.Commit) error {
-	switch text := strings.TrimSpace(c.PGPSignature); {
-	case text == "":
+// signature is one, and what it was made over.
+type signature struct {
+	// of is the word for what is signed.
+	of      string
+	text    string
+	content []byte
+}
+
+// judgeCommit says why the signature of a commit is not good, or nil. Signed is
+// the commit as it is stored, but the signature.
+func (k *Keys) judgeCommit(c *object.Commit) error {
+	text := &plumbing.MemoryObject{}
+	if err := c.EncodeWithoutSignature(text); err != nil {
+		return err
+	}
+	r, err := text.Reader()
+	if err != nil {
+		return err
+	}
+	content, err := io.ReadAll(r)
+	if err != nil {
+		return err
+	}
+	return k.judge(signature{"commit", c.PGPSignature, content})
+}
+
+// judge says why a signature is not good, or nil.
+func (k *Keys) judge(s signature) error {
+	switch s.text = strings.TrimSpace(s.text); {
+	case s.text == "":
 		return errors.New("it is not signed")
-	case strings.HasPrefix(text, "-----BEGIN SSH SIGNATURE-----"):
-		return k.judgeSSH(c, text)
-	case strings.HasPrefix(text, "-----BEGIN PGP SIGNATURE-----"):
-		return k.judgePGP(c, text)
+	case strings.HasPrefix(s.text, "-----BEGIN SSH SIGNATURE-----"):
+		return k.judgeSSH(s)
+	case strings.HasPrefix(s.text, "-----BEGIN PGP SIGNATURE-----"):
+		return k.judgePGP(s)
 	default:
 		return errors.New("it has a signature that is neither of PGP nor of SSH")
 	}
 }
 
-// signed is what was signed: the commit as it is stored, but the signature.
-func signed(c *object.Commit) (io.Reader, error) {
-	text := &plumbing.MemoryObject{}
-	if err := c.EncodeWithoutSignature(text); err != nil {
-		return nil, err
-	}
-	return text.Reader()
-}
-
-func (k *Keys) judgeSSH(c *object.Commit, text string) error {
-	signature, err := sshsig.Unarmor([]byte(text))
+func (k *Keys) judgeSSH(s signature) error {
+	signature, err := sshsig.Unarmor([]byte(s.text))
 	if err != nil {
 		return fmt.Errorf("its SSH signature cannot be read: %w", err)
 	}
@@ -161,32 +189,24 @@ func (k *Keys) judgeSSH(c *object.Commit, text string) error {
 	if !own {
 		return fmt.Errorf("it is signed by the SSH key %s, which is not trusted", print)
 	}
-	content, err := signed(c)
-	if err != nil {
-		return err
-	}
-	if err := sshsig.Verify(content, signature, signature.PublicKey, signature.HashAlgorithm, signedFor); err != nil {
-		return fmt.Errorf("the signature by the SSH key %s is not one of this commit: %w", print, err)
+	if err := sshsig.Verify(bytes.NewReader(s.content), signature, signature.PublicKey, signature.HashAlgorithm, signedFor); err != nil {
+		return fmt.Errorf("the signature by the SSH key %s is not one of this %s: %w", print, s.of, err)
 	}
 	return nil
 }
 
-func (k *Keys) judgePGP(c *object.Commit, text string) error {
-	if strings.Count(text, "-----BEGIN ") > 1 {
+func (k *Keys) judgePGP(s signature) error {
+	if strings.Count(s.text, "-----BEGIN ") > 1 {
 		return errors.New("it has several signatures")
 	}
-	content, err := signed(c)
-	if err != nil {
-		return err
-	}
-	_, err = openpgp.CheckArmoredDetachedSignature(k.pgp, content, strings.NewReader(text), &packet.Config{})
+	_, err := openpgp.CheckArmoredDetachedSignature(k.pgp, bytes.NewReader(s.content), strings.NewReader(s.text), &packet.Config{})
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, pgperrors.ErrUnknownIssuer):
-		return fmt.Errorf("it is signed by the PGP key %s, which is not trusted", issuer(text))
+		return fmt.Errorf("it is signed by the PGP key %s, which is not trusted", issuer(s.text))
 	default:
-		return fmt.Errorf("the signature by the PGP key %s is not good: %w", issuer(text), err)
+		return fmt.Errorf("the signature by the PGP key %s is not good: %w", issuer(s.text), err)
 	}
 }
 

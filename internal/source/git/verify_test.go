@@ -2,6 +2,7 @@ package git_test
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"os/exec"
 	"strings"
@@ -136,6 +137,88 @@ func TestSignedCommits(t *testing.T) {
 			}
 		})
 	}
+}
+
+// tag makes an annotated tag by hand, and pushes it under a name.
+func (s site) tag(t *testing.T, name, inside, target string, signature func([]byte) string) {
+	t.Helper()
+	content := fmt.Sprintf("object %s\ntype commit\ntag %s\ntagger a <a@example.com> 1767323045 +0000\n\nrelease\n\n-----BEGIN nothing\n", target, inside)
+	cmd := exec.Command("git", "hash-object", "-t", "tag", "-w", "--stdin")
+	cmd.Dir, cmd.Stdin = s.Work, strings.NewReader(content+signature([]byte(content)))
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	s.Git("update-ref", "refs/tags/"+name, strings.TrimSpace(string(out)))
+	s.Git("push", "--quiet", "--force", "origin", "refs/tags/"+name)
+}
+
+func TestSignedTags(t *testing.T) {
+	sshPublic, sshSign := sshSigner(t, "git")
+	pgpPublic, pgpSign := pgpSigner(t, "jane")
+	_, stranger := sshSigner(t, "git")
+	unsigned := func([]byte) string { return "" }
+	all := keys(t, sshPublic, pgpPublic)
+	s := newSite(t)
+	old := s.first
+	head := s.Push("app/cm.yaml", "v: 2\n")
+	c := newCache(t)
+	follow := func(name string) error {
+		r := s.remote()
+		r.Branch, r.Revision, r.Keys = "", name, all
+		commit, err := git.Resolve(t.Context(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tree, err := c.Fetch(t.Context(), r, commit)
+		if err == nil {
+			wantFile(t, tree, "app/cm.yaml", "v: 2\n")
+		}
+		return err
+	}
+	for name, tt := range map[string]struct {
+		inside, target string
+		sign           func([]byte) string
+		says           string
+	}{
+		"ssh":      {target: head, sign: sshSign},
+		"pgp":      {target: head, sign: pgpSign},
+		"unsigned": {target: head, sign: unsigned, says: "neither of PGP nor of SSH"},
+		"stranger": {target: head, sign: stranger, says: "signed by the SSH key SHA256:"},
+		"v2":       {inside: "v1", target: head, sign: sshSign, says: `its own name is "v1"`},
+		"tampered": {target: head, sign: func(text []byte) string { return sshSign(append(text, 'x')) }, says: "is not one of this tag"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s.tag(t, name, cmp.Or(tt.inside, name), tt.target, tt.sign)
+			err := follow(name)
+			if tt.says == "" {
+				if err != nil {
+					t.Fatal(err)
+				}
+				before := s.server.Requests()
+				if err := follow("refs/tags/" + name); err != nil || s.server.Requests() != before+1 {
+					t.Errorf("again: %d requests, %v, want that of the poll alone", s.server.Requests()-before, err)
+				}
+				return
+			}
+			(complaint{fault.Waiting, "CommitUnverified", []string{head, "it is not signed; nor does the tag \"" + name + "\" vouch for it", tt.says}}).check(t, err)
+		})
+	}
+	s.Git("tag", "light")
+	s.Git("push", "--quiet", "origin", "refs/tags/light")
+	(complaint{fault.Waiting, "CommitUnverified", []string{"it is not annotated"}}).check(t, follow("light"))
+	r := s.remote()
+	r.Keys = all
+	_, err := c.Fetch(t.Context(), r, head)
+	(complaint{fault.Waiting, "CommitUnverified", []string{"it is not signed; what was deployed"}}).check(t, err)
+
+	// A tag that is signed later, and one that moves to another commit.
+	s.tag(t, "unsigned", "unsigned", head, sshSign)
+	if err := follow("unsigned"); err != nil {
+		t.Error(err)
+	}
+	s.tag(t, "ssh", "ssh", old, unsigned)
+	(complaint{fault.Waiting, "CommitUnverified", []string{old, "neither of PGP nor of SSH"}}).check(t, follow("ssh"))
 }
 
 func TestParseKeysComplains(t *testing.T) {

@@ -162,8 +162,9 @@ type GitRepoSpec struct {
 	// +optional
 	// +nullable
 	ImageScanCommit *CommitSpec `json:"imageScanCommit,omitempty"`
-	// Verify refuses commits that are not signed by a known key; what was deployed
-	// before stays. It is an addition of Flotilla.
+	// Verify refuses commits that are not signed by a known key, neither themselves
+	// nor by the tag in Revision; what was deployed before stays. It is an addition
+	// of Flotilla.
 	// +optional
 	// +nullable
 	Verify *CommitVerification `json:"verify,omitempty"`
