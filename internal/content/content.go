@@ -111,7 +111,7 @@ func (k Key) blob(p payload, secret bool) (Blob, error) {
 	if slices.ContainsFunc(p.Chunks, func(r Ref) bool { return !r.Secret }) {
 		p.Version = parcelVersion
 	}
-	raw, err := json.Marshal(p)
+	raw, err := p.encode()
 	if err != nil {
 		return Blob{}, fmt.Errorf("encode content: %w", err)
 	}
@@ -122,6 +122,43 @@ func (k Key) blob(p payload, secret bool) (Blob, error) {
 	}
 	ref := Ref{Digest: digest, Name: k.Name(digest), Secret: secret}
 	return Blob{Ref: ref, Data: data, Chunks: p.Chunks}, nil
+}
+
+// encode is json.Marshal, without its look at every byte of every object: they
+// are canonical.
+func (p payload) encode() ([]byte, error) {
+	objects := p.Objects
+	p.Objects = nil
+	head, err := json.Marshal(p)
+	if err != nil || len(objects) == 0 || len(p.Files)+len(p.Request)+len(p.Chunks) > 0 {
+		p.Objects = objects
+		return json.Marshal(p)
+	}
+	size := len(head) + len(`,"objects":[]`)
+	for _, object := range objects {
+		size += len(object) + len(object)/16 + 1
+	}
+	raw := append(make([]byte, 0, size), head[:len(head)-1]...)
+	raw = append(raw, `,"objects":[`...)
+	for i, object := range objects {
+		if i > 0 {
+			raw = append(raw, ',')
+		}
+		raw = appendEscaped(raw, object)
+	}
+	return append(raw, "]}"...), nil
+}
+
+// appendEscaped appends canonical JSON with the escapes of json.Marshal.
+func appendEscaped(raw, object []byte) []byte {
+	for {
+		at := bytes.IndexAny(object, "<>&")
+		if at < 0 {
+			return append(raw, object...)
+		}
+		raw = fmt.Appendf(append(raw, object[:at]...), `\u%04x`, object[at])
+		object = object[at+1:]
+	}
 }
 
 // Public returns the reference that may stand in a root.

@@ -12,7 +12,7 @@ func (r *Renderer) effect(file, text string) string {
 	if strings.HasSuffix(file, notes) || strings.TrimSpace(text) == "" {
 		return ""
 	}
-	parsed, err := r.texts.Parse([]byte(text))
+	parsed, err := r.texts.LookAhead([]byte(text))
 	if err != nil || len(parsed.Foreign) > 0 {
 		return text
 	}

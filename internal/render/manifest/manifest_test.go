@@ -156,3 +156,39 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// TestReaderRemembersWhatComesAgain tells what is remembered by its address.
+func TestReaderRemembersWhatComesAgain(t *testing.T) {
+	text := func(name string) []byte {
+		return []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + name + "}\n")
+	}
+	r := NewReader(1 << 20)
+	read := func(by func([]byte) (*Parsed, error), name string) *Parsed {
+		t.Helper()
+		parsed, err := by(text(name))
+		if err != nil || parsed.Docs[0].Name != name {
+			t.Fatalf("got %v, %v", parsed, err)
+		}
+		return parsed
+	}
+	as := func(text []byte) (*Parsed, error) { return r.ParseAs("key", text) }
+	for name, tt := range map[string]struct {
+		first, second func([]byte) (*Parsed, error)
+		same          bool
+	}{
+		"once":         {r.Parse, r.Parse, false},
+		"looked ahead": {r.LookAhead, r.Parse, true},
+		"named":        {as, as, true},
+	} {
+		first, second := read(tt.first, strings.ReplaceAll(name, " ", "-")), read(tt.second, strings.ReplaceAll(name, " ", "-"))
+		if (first == second) != tt.same {
+			t.Errorf("%s: remembered: %v, want %v", name, first == second, tt.same)
+		}
+	}
+	if second, third := read(r.Parse, "once"), read(r.Parse, "once"); second != third {
+		t.Error("what came twice is not remembered")
+	}
+	if _, err := r.LookAhead([]byte("{")); err == nil {
+		t.Error("no error for what is no YAML")
+	}
+}

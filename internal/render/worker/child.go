@@ -37,6 +37,7 @@ type child struct {
 	pipe    *frames
 	stdin   io.Closer
 	stderr  *head
+	objects *receiver
 	sent    map[string]bool      // digests of sources that it was sent
 	cluster *render.Capabilities // what it was told last
 	renders int
@@ -51,7 +52,7 @@ func start(options *Options) (*child, error) {
 	// every machine.
 	command.Env = []string{"TZ=UTC", "GOTRACEBACK=single"}
 	command.SysProcAttr = childAttributes()
-	c := &child{options: options, command: command, stderr: &head{}, sent: map[string]bool{}}
+	c := &child{options: options, command: command, stderr: &head{}, objects: newReceiver(), sent: map[string]bool{}}
 	command.Stderr = c.stderr
 	stdin, err := command.StdinPipe()
 	if err != nil {
@@ -186,7 +187,7 @@ func (c *child) exchange(req render.Request) exchanged {
 			continue
 		}
 		c.sent[req.SourceDigest] = true
-		result, err := answer.unpack(parts)
+		result, err := c.objects.result(&answer, parts)
 		return exchanged{result: result, err: err}
 	}
 }

@@ -21,8 +21,6 @@ import (
 const (
 	// sourceRoom is how many bytes of files a child keeps for later orders.
 	sourceRoom = 64 << 20
-	// gcPercent trades memory, of which a limit is set, for time.
-	gcPercent = 400
 	// stackLimit ends a recursion without end before it ends the memory.
 	stackLimit = 256 << 20
 )
@@ -39,7 +37,6 @@ func Main(stdin io.Reader, stdout io.Writer) error {
 	if first.MemoryLimit > 0 {
 		// Collect harder near the limit at which the parent kills.
 		debug.SetMemoryLimit(first.MemoryLimit * 3 / 4)
-		debug.SetGCPercent(gcPercent)
 	}
 	if first.Profiles != "" {
 		stop, err := profile(first.Profiles)
@@ -51,7 +48,7 @@ func Main(stdin io.Reader, stdout io.Writer) error {
 	debug.SetMaxStack(stackLimit)
 	http.DefaultTransport = offline{}
 	log.SetOutput(io.Discard) // Helm writes there; stderr is for the reason of a crash
-	c := &childLoop{pipe: pipe, renderer: render.New(), sources: cache.New[[]source.File](sourceRoom), outputLimit: first.OutputLimit}
+	c := &childLoop{pipe: pipe, renderer: render.New(), sources: cache.New[[]source.File](sourceRoom), outputLimit: first.OutputLimit, sender: newSender()}
 	return endOfInput(c.serve())
 }
 
@@ -91,6 +88,8 @@ type childLoop struct {
 	// outputLimit is how many bytes of objects may be sent.
 	outputLimit int64
 	cluster     render.Capabilities // of the last order
+	sender      *sender
+	collector   collector
 }
 
 type incoming struct {
@@ -160,8 +159,12 @@ func (c *childLoop) fulfil(in *incoming) error {
 		req.Files = files
 		c.sources.Put(req.SourceDigest, files, sizeOf(files))
 	}
-	answer, parts := packReply(c.render(req))
-	return c.pipe.send(answer, parts)
+	answer, parts := c.sender.reply(c.render(req))
+	if err := c.pipe.send(answer, parts); err != nil {
+		return err
+	}
+	c.collector.adapt()
+	return nil
 }
 
 // render turns a panic into an error: one bad bundle must not cost the process

@@ -33,7 +33,9 @@ type reply struct {
 	// NeedFiles asks for the order again, with the files.
 	NeedFiles bool           `json:"needFiles,omitempty"`
 	Result    *render.Result `json:"result,omitempty"`
-	Failure   *failure       `json:"failure,omitempty"`
+	// Numbers are those of the objects; see sender.
+	Numbers []int    `json:"numbers,omitempty"`
+	Failure *failure `json:"failure,omitempty"`
 }
 
 // failure carries an error and its kind across the pipe.
@@ -77,33 +79,38 @@ func (o *order) files(parts [][]byte) ([]source.File, error) {
 	return files, nil
 }
 
-// packReply takes the objects' JSON out of a result.
-func packReply(result *render.Result, err error) (reply, [][]byte) {
+// reply takes the objects' JSON out of a result.
+func (s *sender) reply(result *render.Result, err error) (reply, [][]byte) {
 	if err != nil {
 		return reply{Failure: packFailure(err)}, nil
 	}
 	light := *result
 	light.Warnings = shortened(result.Warnings)
 	light.Objects = make([]render.Object, len(result.Objects))
-	parts := make([][]byte, len(result.Objects))
+	parts, numbers := make([][]byte, len(result.Objects)), make([]int, len(result.Objects))
 	for i, object := range result.Objects {
-		parts[i] = object.JSON
+		numbers[i], parts[i] = s.pack(object.JSON)
 		object.JSON = nil
 		light.Objects[i] = object
 	}
-	return reply{Result: &light}, parts
+	return reply{Result: &light, Numbers: numbers}, parts
 }
 
-// unpack is the reverse of packReply.
-func (r *reply) unpack(parts [][]byte) (*render.Result, error) {
-	if r.Failure != nil {
-		return nil, r.Failure.unpack()
+// result is the reverse of reply.
+func (r *receiver) result(answer *reply, parts [][]byte) (*render.Result, error) {
+	if answer.Failure != nil {
+		return nil, answer.Failure.unpack()
 	}
-	if r.Result == nil || len(parts) != len(r.Result.Objects) {
+	result := answer.Result
+	if result == nil || len(parts) != len(result.Objects) || len(parts) != len(answer.Numbers) {
 		return nil, fmt.Errorf("the render process sent %d objects and no fitting result", len(parts))
 	}
 	for i := range parts {
-		r.Result.Objects[i].JSON = parts[i]
+		text, err := r.unpack(answer.Numbers[i], parts[i])
+		if err != nil {
+			return nil, err
+		}
+		result.Objects[i].JSON = text
 	}
-	return r.Result, nil
+	return result, nil
 }
