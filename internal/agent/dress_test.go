@@ -135,6 +135,48 @@ func TestLabelsOfANewNamespace(t *testing.T) {
 	w.wears(shop, nil)
 }
 
+// TestEditedLabelsOfTheNamespace edits by hand what a bundle has set, and what
+// it has not.
+func TestEditedLabelsOfTheNamespace(t *testing.T) {
+	w := newWorld(t)
+	shop := w.ns("shop")
+	correct := func(enabled bool) func(*fleet.BundleDeployment) {
+		return func(bd *fleet.BundleDeployment) { bd.Spec.CorrectDrift = &fleet.CorrectDrift{Enabled: enabled} }
+	}
+	w.deploy("web", []string{configMap(shop, "a", "1")}, dressing(shop, "team", "web", "stage", "prod"))
+	w.start()
+	w.until("web", ready)
+	edit := func(labels string) {
+		w.edit(w.must("v1/Namespace", "", shop), "kubectl-label", `{"metadata":{"labels":{`+labels+`}}}`)
+	}
+	edit(`"theirs":"x","team":"api","stage":null`)
+	bd := w.until("web", modifiedOnce)
+	if m := bd.Status.ModifiedStatus[0]; m.Kind != "Namespace" || m.Name != shop || len(m.Fields) != 2 || m.Fields[1].Path != "metadata.labels.team" ||
+		m.Fields[1].Live != `"api"` || len(m.By) != 1 || m.By[0].Manager != "kubectl-label" {
+		t.Errorf("modified: %+v", m)
+	}
+
+	// An agent that starts anew finds it too, and puts it back where asked.
+	w.stop()
+	w.start()
+	w.until("web", modifiedOnce)
+	w.deploy("web", nil, correct(true))
+	w.wears(shop, map[string]string{"team": "web", "stage": "prod", "theirs": "x"})
+	w.until("web", ready)
+	edit(`"team":"api"`)
+	w.wears(shop, map[string]string{"team": "web", "stage": "prod", "theirs": "x"})
+	w.until("web", ready)
+
+	// What somebody puts back is no drift any more.
+	w.deploy("web", nil, correct(false))
+	edit(`"team":"api"`)
+	w.until("web", in(fleet.Modified))
+	edit(`"team":"web"`)
+	w.until("web", ready)
+	w.deploy("web", nil, marked)
+	w.until("web", gone)
+}
+
 func TestLabelsOfTheNamespaceAsTheAccount(t *testing.T) {
 	w := newWorld(t)
 	shop := w.ns("shop")

@@ -31,6 +31,9 @@ func (w *watching) Applied(ctx context.Context, owner apply.Owner, inventory app
 	}
 }
 
+// Dressed says on which namespace a deployment has set something.
+func (w *watching) Dressed(owner apply.Owner, namespace string) { w.tracker.Dress(owner, namespace) }
+
 // Await asks to be told of any change of objects that are not tracked.
 func (w *watching) Await(ctx context.Context, owner apply.Owner, refs []apply.Ref) {
 	w.tracker.Await(owner, refs)

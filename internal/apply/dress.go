@@ -10,6 +10,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flotilla-sh/flotilla/internal/digest"
@@ -39,6 +40,27 @@ type Dressed struct {
 func (d Dress) empty() bool { return len(d.Labels)+len(d.Annotations) == 0 }
 
 func (d Dress) ref() Ref { return namespaceRef(d.Namespace) }
+
+// Worn tells whether a dress was put on, as far as is known.
+func (d Dress) Worn(all []Dressed) bool {
+	known, _ := dressedIn(all, d.Namespace)
+	sum, err := digest.OfJSON(d.fields())
+	return err == nil && !d.empty() && known.Digest == sum[:32]
+}
+
+// Object is the namespace with nothing but the dress.
+func (d Dress) Object() *unstructured.Unstructured {
+	obj := &unstructured.Unstructured{}
+	obj.SetGroupVersionKind(d.ref().GVK())
+	obj.SetName(d.Namespace)
+	if len(d.Labels) > 0 {
+		obj.SetLabels(d.Labels)
+	}
+	if len(d.Annotations) > 0 {
+		obj.SetAnnotations(d.Annotations)
+	}
+	return obj
+}
 
 func namespaceRef(name string) Ref { return Ref{Version: "v1", Kind: "Namespace", Name: name} }
 
@@ -97,11 +119,11 @@ func (r *run) dress(ctx context.Context) {
 		r.undressable(err)
 		return
 	}
-	known, _ := dressedIn(r.result.Dressed, d.Dress.Namespace)
-	if known.Digest == sum[:32] && !d.Options.Reapply && !r.bare.Load() {
+	worn := d.Dress.Worn(r.result.Dressed)
+	if worn && !d.Options.Reapply && !r.bare.Load() && !d.live(d.Dress.ref()).Changed {
 		return
 	}
-	uid, err := r.putOn(ctx)
+	uid, err := r.putOn(ctx, worn)
 	if err != nil {
 		r.undressable(err)
 		return
@@ -120,22 +142,24 @@ func (r *run) undressable(err error) {
 	r.result.Failures = append(r.result.Failures, Failure{Ref: ref, Err: r.undressed})
 }
 
-// putOn applies what is wanted to the live namespace, and returns its UID.
-func (r *run) putOn(ctx context.Context) (types.UID, error) {
+// putOn applies what is wanted to the live namespace, and returns its UID. What
+// was worn before is taken back from anybody but another bundle.
+func (r *run) putOn(ctx context.Context, worn bool) (types.UID, error) {
 	d := &r.plan.deployment
 	for range attempts {
 		head, err := r.namespace(ctx, d.Dress.Namespace)
 		if err != nil {
 			return "", err
 		}
-		if err := conflictOf(d.Dress, head, d.Owner, d.Options.TakeOwnership); err != nil {
+		force := d.Options.TakeOwnership || worn && !dressedByAnother(d.Dress, head, d.Owner)
+		if err := conflictOf(d.Dress, head, d.Owner, force); err != nil {
 			return "", err
 		}
 		body, err := d.Dress.body(head.UID)
 		if err != nil {
 			return "", err
 		}
-		_, err = r.engine.client.patch(ctx, d.Dress.ref(), dressManager(d.Owner), body, d.Options.TakeOwnership)
+		_, err = r.engine.client.patch(ctx, d.Dress.ref(), DressManager(d.Owner), body, force)
 		if err == nil {
 			return head.UID, nil
 		}
@@ -166,7 +190,24 @@ func (r *run) namespace(ctx context.Context, name string) (*metav1.PartialObject
 	return head, nil
 }
 
-func dressManager(owner Owner) string { return dressPrefix + owner.Label }
+// DressManager is the field manager of what a bundle sets on its namespace.
+func DressManager(owner Owner) string { return dressPrefix + owner.Label }
+
+// dressedByAnother tells whether another bundle has set one of the labels and
+// annotations to something else.
+func dressedByAnother(want Dress, live *metav1.PartialObjectMetadata, owner Owner) bool {
+	have := Dress{Labels: live.Labels, Annotations: live.Annotations}.fields()
+	for field, value := range want.fields() {
+		if now, set := have[field]; !set || now == value {
+			continue
+		}
+		others, _ := settersOf(live, field, DressManager(owner))
+		if slices.ContainsFunc(others, func(manager string) bool { return strings.HasPrefix(manager, dressPrefix) }) {
+			return true
+		}
+	}
+	return false
+}
 
 // conflictOf says which label or annotation of a namespace somebody else has set
 // to another value.
@@ -179,7 +220,7 @@ func conflictOf(want Dress, live *metav1.PartialObjectMetadata, owner Owner, for
 		if !set || value == wanted[field] {
 			continue
 		}
-		others, ours := settersOf(live, field, dressManager(owner))
+		others, ours := settersOf(live, field, DressManager(owner))
 		if slices.Contains(others, owner.Manager) {
 			return fault.Stall(ReasonOwned, fmt.Errorf("its %s is in this bundle twice: as %q in the bundle's own Namespace object, as %q in its options: take it out of one of the two",
 				field, value, wanted[field]))
@@ -256,14 +297,14 @@ func (e *Engine) takeOffDress(ctx context.Context, owner Owner, namespace string
 	if err != nil {
 		return err
 	}
-	if head.DeletionTimestamp != nil || !applies(head.ManagedFields, dressManager(owner)) {
+	if head.DeletionTimestamp != nil || !applies(head.ManagedFields, DressManager(owner)) {
 		return nil
 	}
 	body, err := Dress{Namespace: namespace}.body(head.UID)
 	if err != nil {
 		return err
 	}
-	_, err = e.client.patch(ctx, namespaceRef(namespace), dressManager(owner), body, false)
+	_, err = e.client.patch(ctx, namespaceRef(namespace), DressManager(owner), body, false)
 	if apierrors.IsNotFound(err) {
 		return nil
 	}

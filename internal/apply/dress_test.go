@@ -7,12 +7,37 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
+// entry is what a program has set.
+func entry(manager string, labels ...string) metav1.ManagedFieldsEntry {
+	fields := `{"f:metadata":{"f:labels":{"f:` + strings.Join(labels, `":{},"f:`) + `":{}}}}`
+	return metav1.ManagedFieldsEntry{Manager: manager, Operation: metav1.ManagedFieldsOperationApply, FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)}}
+}
+
+func TestDressedByAnother(t *testing.T) {
+	owner := Owner{Label: "0123", Manager: "flotilla-a/web"}
+	for name, test := range map[string]struct {
+		live    map[string]string
+		entries []metav1.ManagedFieldsEntry
+		want    bool
+	}{
+		"as wanted":                    {live: map[string]string{"team": "web"}, entries: []metav1.ManagedFieldsEntry{entry("flotilla-ns-4567", "team")}},
+		"gone":                         {entries: []metav1.ManagedFieldsEntry{entry("flotilla-ns-4567", "x")}},
+		"a person's":                   {live: map[string]string{"team": "api"}, entries: []metav1.ManagedFieldsEntry{entry("kubectl", "team")}},
+		"ours":                         {live: map[string]string{"team": "api"}, entries: []metav1.ManagedFieldsEntry{entry("flotilla-ns-0123", "team")}},
+		"another bundle's":             {live: map[string]string{"team": "api"}, entries: []metav1.ManagedFieldsEntry{entry("flotilla-ns-4567", "team")}, want: true},
+		"another bundle's other label": {live: map[string]string{"team": "api", "x": "y"}, entries: []metav1.ManagedFieldsEntry{entry("kubectl", "team"), entry("flotilla-ns-4567", "x")}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			head := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Labels: test.live, ManagedFields: test.entries}}
+			if got := dressedByAnother(Dress{Labels: map[string]string{"team": "web"}}, head, owner); got != test.want {
+				t.Errorf("got %v", got)
+			}
+		})
+	}
+}
+
 func TestConflictOf(t *testing.T) {
 	owner := Owner{Label: "0123", Manager: "flotilla-a/web"}
-	entry := func(manager string, labels ...string) metav1.ManagedFieldsEntry {
-		fields := `{"f:metadata":{"f:labels":{"f:` + strings.Join(labels, `":{},"f:`) + `":{}}}}`
-		return metav1.ManagedFieldsEntry{Manager: manager, Operation: metav1.ManagedFieldsOperationApply, FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)}}
-	}
 	for name, test := range map[string]struct {
 		live    map[string]string
 		entries []metav1.ManagedFieldsEntry

@@ -88,6 +88,31 @@ func (c *Checker) Drift(ctx context.Context, desired *unstructured.Unstructured,
 	return finding, err
 }
 
+// Dressed compares what a bundle has set on its namespace with what is there. A
+// namespace that is gone, or that the bundle's account may not read, tells
+// nothing.
+func (c *Checker) Dressed(ctx context.Context, w Wanted) (Finding, error) {
+	desired := w.Dress.Object()
+	finding := Finding{Ref: apply.RefOf(desired), Health: Health{Ready: true}}
+	live, err := c.as(w).Get(ctx, finding.Ref)
+	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) || err == nil && live.GetDeletionTimestamp() != nil {
+		return finding, nil
+	}
+	if err != nil {
+		return Finding{}, err
+	}
+	w.Owner.Manager = apply.DressManager(w.Owner)
+	wanted, err := c.as(w).DryRun(ctx, desired, w.Owner.Manager)
+	if apply.IsRefusal(err) || apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
+		return finding, nil
+	}
+	if err != nil {
+		return Finding{}, err
+	}
+	finding.Drift, err = drift(wanted, live, w)
+	return finding, err
+}
+
 func found(ref apply.Ref, live *unstructured.Unstructured, w Wanted) Finding {
 	meta := metav1.ObjectMeta{
 		UID: live.GetUID(), ResourceVersion: live.GetResourceVersion(), Generation: live.GetGeneration(),
@@ -145,6 +170,8 @@ type Wanted struct {
 	// As reads as the bundle's account; nil reads as the agent.
 	As    *apply.Client
 	Rules Rules
+	// Dress is what the bundle has set on its namespace; empty where nothing.
+	Dress apply.Dress
 	// Secret is true where no value of the objects may be shown.
 	Secret bool
 	// Object finds an object as it was applied. Only a call decodes the

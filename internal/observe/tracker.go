@@ -130,6 +130,10 @@ type group struct {
 	// once there was one.
 	awaited map[apply.Ref]bool
 	stirred bool
+	// dressed is the namespace on which the bundle has set something, and
+	// touched is true once that was written to.
+	dressed string
+	touched bool
 }
 
 // Tracker holds what is known of the live objects of all deployments.
@@ -178,12 +182,16 @@ func (t *Tracker) Track(owner apply.Owner, inventory apply.Inventory) {
 	look := LookAway
 	if old != nil {
 		g.awaited, g.stirred = old.awaited, old.stirred
+		g.dressed, g.touched = old.dressed, old.touched
 		for ref, seen := range old.pending {
 			look = max(look, t.sighted(g, ref, seen))
 		}
 	}
 	for _, o := range g.objects {
 		look = max(look, o.look)
+	}
+	if g.touched {
+		look = LookDrift
 	}
 	t.wake(owner.Label, look)
 }

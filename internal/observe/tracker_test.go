@@ -118,3 +118,44 @@ func TestBusyObjectsAreLookedAtLessAndLess(t *testing.T) {
 		t.Errorf("looked at again after %s only: %v", last, delays)
 	}
 }
+
+// TestTouchedNamespaces tells of a namespace that a bundle has dressed, once for
+// each time that it was written to, and not while the bundle is being applied.
+func TestTouchedNamespaces(t *testing.T) {
+	woken := 0
+	tracker := NewTracker(clocktesting.NewFakePassiveClock(time.Unix(0, 0)), func(string, time.Duration) { woken++ })
+	touched := func(want bool) {
+		t.Helper()
+		if got := tracker.Touched("l", false); got != want {
+			t.Errorf("touched: %v", got)
+		}
+	}
+	tracker.Touch("n")
+	tracker.Dress(owner, "n")
+	touched(false)
+	if !tracker.Dresses() || !tracker.Touched("l", true) {
+		t.Error("a look at everything leaves the namespace out")
+	}
+	tracker.Touch("other")
+	touched(false)
+	tracker.Touch("n")
+	touched(true)
+	touched(false)
+	tracker.Retouch("l")
+	touched(true)
+	tracker.Begin(owner)
+	tracker.Touch("n")
+	touched(false)
+	woken = 0
+	tracker.Track(owner, nil)
+	if woken != 1 {
+		t.Errorf("woken %d times after the apply", woken)
+	}
+	touched(true)
+	tracker.Dress(owner, "")
+	tracker.Touch("n")
+	touched(false)
+	if tracker.Dresses() || tracker.Touched("l", true) {
+		t.Error("it is not dressed any more")
+	}
+}

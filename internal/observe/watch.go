@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -29,6 +30,9 @@ type Watcher struct {
 
 	mu      sync.Mutex
 	running map[apply.Ref]context.CancelFunc
+	// dresses ends the watch of all namespaces, which is kept while bundles
+	// have set something on theirs: these do not bear the marks of a bundle.
+	dresses context.CancelFunc
 }
 
 // NewWatcher returns a watcher without watches.
@@ -47,6 +51,7 @@ func (w *Watcher) Run(ctx context.Context) {
 func (w *Watcher) Sync(ctx context.Context) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.syncDresses(ctx)
 	wanted := w.tracker.Kinds()
 	for kind, stop := range w.running {
 		if !wanted[kind] {
@@ -65,12 +70,30 @@ func (w *Watcher) Sync(ctx context.Context) {
 		}
 		watching, stop := context.WithCancel(ctx)
 		w.running[kind] = stop
-		go w.run(watching, kind, w.metadata.Resource(served.Resource))
+		store := &sink{see: w.tracker.See, gone: w.tracker.gone, kind: kind}
+		go run(watching, store, w.metadata.Resource(served.Resource), fleet.DeploymentLabel)
 	}
 }
 
-func (w *Watcher) run(ctx context.Context, kind apply.Ref, resource metadata.Getter) {
-	selected := func(o *metav1.ListOptions) { o.LabelSelector = fleet.DeploymentLabel }
+// syncDresses starts or ends the watch of all namespaces.
+func (w *Watcher) syncDresses(ctx context.Context) {
+	switch wanted := w.tracker.Dresses(); {
+	case wanted && w.dresses == nil:
+		ctx, w.dresses = context.WithCancel(ctx)
+		store := &sink{
+			see:  func(_ string, ref apply.Ref, _ *metav1.ObjectMeta) { w.tracker.Touch(ref.Name) },
+			gone: func(apply.Ref, map[apply.Ref]bool) {},
+			kind: apply.Ref{Version: "v1", Kind: "Namespace"},
+		}
+		go run(ctx, store, w.metadata.Resource(corev1.SchemeGroupVersion.WithResource("namespaces")), "")
+	case !wanted && w.dresses != nil:
+		w.dresses()
+		w.dresses = nil
+	}
+}
+
+func run(ctx context.Context, store *sink, resource metadata.Getter, selector string) {
+	selected := func(o *metav1.ListOptions) { o.LabelSelector = selector }
 	lw := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			selected(&o)
@@ -81,19 +104,19 @@ func (w *Watcher) run(ctx context.Context, kind apply.Ref, resource metadata.Get
 			return resource.Watch(ctx, o)
 		},
 	}
-	sink := &sink{kind: kind, tracker: w.tracker}
-	reflector := cache.NewReflectorWithOptions(lw, &metav1.PartialObjectMetadata{}, sink,
-		cache.ReflectorOptions{Name: "objects", TypeDescription: kind.Kind, MinWatchTimeout: 5 * time.Minute})
+	reflector := cache.NewReflectorWithOptions(lw, &metav1.PartialObjectMetadata{}, store,
+		cache.ReflectorOptions{Name: "objects", TypeDescription: store.kind.Kind, MinWatchTimeout: 5 * time.Minute})
 	reflector.RunWithContext(ctx)
 }
 
-// sink passes what a reflector sees on to the tracker and keeps nothing.
+// sink passes what a reflector sees of a kind on and keeps nothing.
 type sink struct {
-	kind    apply.Ref
-	tracker *Tracker
+	kind apply.Ref
+	see  func(label string, ref apply.Ref, meta *metav1.ObjectMeta)
+	gone func(kind apply.Ref, have map[apply.Ref]bool)
 }
 
-func (s *sink) see(obj any, gone bool) {
+func (s *sink) pass(obj any, gone bool) {
 	meta, ok := obj.(*metav1.PartialObjectMetadata)
 	if !ok {
 		return
@@ -102,7 +125,7 @@ func (s *sink) see(obj any, gone bool) {
 	if gone {
 		seen = nil
 	}
-	s.tracker.See(meta.Labels[fleet.DeploymentLabel], s.ref(meta), seen)
+	s.see(meta.Labels[fleet.DeploymentLabel], s.ref(meta), seen)
 }
 
 func (s *sink) ref(meta *metav1.PartialObjectMetadata) apply.Ref {
@@ -113,13 +136,13 @@ func (s *sink) ref(meta *metav1.PartialObjectMetadata) apply.Ref {
 
 // Add takes in a new object.
 func (s *sink) Add(obj any) error {
-	s.see(obj, false)
+	s.pass(obj, false)
 	return nil
 }
 
 // Update takes in a changed object.
 func (s *sink) Update(obj any) error {
-	s.see(obj, false)
+	s.pass(obj, false)
 	return nil
 }
 
@@ -128,7 +151,7 @@ func (s *sink) Delete(obj any) error {
 	if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 		obj = gone.Obj
 	}
-	s.see(obj, true)
+	s.pass(obj, true)
 	return nil
 }
 
@@ -138,10 +161,10 @@ func (s *sink) Replace(list []any, _ string) error {
 	for _, obj := range list {
 		if meta, ok := obj.(*metav1.PartialObjectMetadata); ok {
 			have[s.ref(meta).Identity()] = true
-			s.see(obj, false)
+			s.pass(obj, false)
 		}
 	}
-	s.tracker.gone(s.kind, have)
+	s.gone(s.kind, have)
 	return nil
 }
 

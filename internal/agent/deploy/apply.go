@@ -68,6 +68,7 @@ func (c *Controller) run(ctx context.Context, next *state.Record, plan *apply.Pl
 	c.unhold(name, done.Inventory)
 	c.freed(name, result.Failures, given)
 	c.tellKinds(result)
+	c.observer.Dressed(owner, c.worn(&done).Namespace)
 	c.observer.Applied(ctx, owner, done.Inventory, written(result))
 	*next = done
 	return result.Failures, failed

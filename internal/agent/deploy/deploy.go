@@ -50,6 +50,9 @@ type Observer interface {
 	Begin(owner apply.Owner)
 	Applied(ctx context.Context, owner apply.Owner, inventory apply.Inventory, written map[apply.Ref]bool)
 	Gone(ctx context.Context, label string)
+	// Dressed says on which namespace a deployment has set something; "" is
+	// none.
+	Dressed(owner apply.Owner, namespace string)
 	// Await asks to be told of any change of objects that are not tracked.
 	Await(ctx context.Context, owner apply.Owner, refs []apply.Ref)
 	// Live and Findings are what is known of its objects.
@@ -143,6 +146,7 @@ func (c *Controller) Restore(ctx context.Context, records []*state.Record) {
 			j.told.applied = r.Applied // that was told before
 			c.labels[owner.Label] = r.Name
 		})
+		c.observer.Dressed(owner, c.worn(r).Namespace)
 		c.observer.Applied(ctx, owner, r.Inventory, nil)
 		c.queue.Add(r.Name)
 	}

@@ -85,12 +85,27 @@ func (j *job) objects(s *fleet.BundleDeploymentStatus) {
 	for _, e := range sorted(r.Inventory) {
 		count(s, e, j.observed)
 	}
+	for _, ref := range j.beside() {
+		modified(s, j.observed[ref])
+	}
 	s.ResourceCounts.WaitApplied = len(j.trouble.failures)
 	s.ResourceCounts.DesiredReady += j.unlisted()
 	// What is missing makes it modified; what was never applied as a whole is
 	// not ready, however well its first objects do.
 	s.Ready = r.Applied != "" && s.ResourceCounts.NotReady+s.ResourceCounts.Unknown == 0
 	s.NonModified = s.ResourceCounts.Modified+s.ResourceCounts.Missing == 0
+}
+
+// beside are what is not as the deployment has set it, and none of its objects:
+// its namespace.
+func (j *job) beside() []apply.Ref {
+	var out []apply.Ref
+	for ref, f := range j.observed {
+		if f.Drift != nil && !slices.ContainsFunc(j.record.Inventory, func(e apply.Entry) bool { return e.Identity() == ref }) {
+			out = append(out, ref)
+		}
+	}
+	return out
 }
 
 // unlisted is the number of objects that failed and are not in the inventory.

@@ -3,10 +3,12 @@ package deploy
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/flotilla-sh/flotilla/internal/agent/state"
 	"github.com/flotilla-sh/flotilla/internal/apply"
 	"github.com/flotilla-sh/flotilla/internal/observe"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
@@ -31,6 +33,7 @@ func (c *Controller) Wanted(ctx context.Context, label string) (observe.Wanted, 
 	j.desired = nil
 	plan := sync.OnceValues(func() (*apply.Plan, error) { return c.plan(ctx, j) })
 	return observe.Wanted{
+		Dress: c.worn(j.record),
 		Owner: j.record.Owner(), As: engine.Client(),
 		Rules: rulesOf(j.record.Options), Secret: j.record.Secret(),
 		Object: func(ref apply.Ref) (*unstructured.Unstructured, bool, error) {
@@ -42,6 +45,17 @@ func (c *Controller) Wanted(ctx context.Context, label string) (observe.Wanted, 
 			return obj, ok, nil
 		},
 	}, nil
+}
+
+// worn is what a deployment has set on its namespace. Where that is an object of
+// the deployment as well, it is looked at as one.
+func (c *Controller) worn(r *state.Record) apply.Dress {
+	dress := c.deployment(r, nil, false).Dress
+	owned := slices.ContainsFunc(r.Inventory, func(e apply.Entry) bool { return e.Identity() == apply.RefOf(dress.Object()).Identity() })
+	if owned || !dress.Worn(r.Dressed) {
+		return apply.Dress{}
+	}
+	return dress
 }
 
 func rulesOf(o fleet.BundleDeploymentOptions) observe.Rules {

@@ -140,16 +140,42 @@ func (c *Controller) look(ctx context.Context, of Deployments, k key) (bool, err
 	lock.Lock()
 	defer lock.Unlock()
 	c.scheduleFull(k)
-	targets := c.tracker.Targets(k.label, k.full)
-	if len(targets) == 0 {
+	targets, touched := c.tracker.Targets(k.label, k.full), c.tracker.Touched(k.label, k.full)
+	if len(targets) == 0 && !touched {
 		return false, nil
 	}
 	wanted, err := of.Wanted(ctx, k.label)
+	changed := false
+	if err == nil && touched {
+		changed, err = c.dress(ctx, wanted)
+	}
 	if err != nil {
 		c.retry(k.label, targets)
+		if touched {
+			c.tracker.Retouch(k.label)
+		}
 		return false, err
 	}
-	return c.check(ctx, wanted, targets)
+	more, err := c.check(ctx, wanted, targets)
+	return changed || more, err
+}
+
+// dress looks at what a bundle has set on its namespace.
+func (c *Controller) dress(ctx context.Context, w observe.Wanted) (bool, error) {
+	if w.Dress.Namespace == "" {
+		return false, nil
+	}
+	finding, err := c.checker.Dressed(ctx, w)
+	if err != nil {
+		return false, err
+	}
+	c.mu.Lock()
+	_, known := c.findings[w.Owner.Label][finding.Ref.Identity()]
+	c.mu.Unlock()
+	if finding.Drift == nil && !known {
+		return false, nil
+	}
+	return c.remember(w.Owner.Label, finding), nil
 }
 
 func (c *Controller) check(ctx context.Context, w observe.Wanted, targets []observe.Target) (bool, error) {

@@ -142,6 +142,9 @@ func (o *observer) Applied(_ context.Context, owner apply.Owner, inventory apply
 	o.found[owner.Label] = found
 }
 
+// Dressed does nothing: nobody edits what is simulated.
+func (o *observer) Dressed(apply.Owner, string) {}
+
 // Await does nothing: nothing of what is simulated runs to an end.
 func (o *observer) Await(context.Context, apply.Owner, []apply.Ref) {}
 
