@@ -3,6 +3,7 @@ package apply
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -137,7 +138,7 @@ func (r *run) dress(ctx context.Context) {
 // counts.
 func (r *run) undressable(err error) {
 	ref := r.plan.deployment.Dress.ref()
-	r.result.Failures = slices.DeleteFunc(r.result.Failures, func(f Failure) bool { return f.Ref == ref && f.Err == r.undressed })
+	r.result.Failures = slices.DeleteFunc(r.result.Failures, func(f Failure) bool { return f.Ref == ref && errors.Is(f.Err, r.undressed) })
 	r.undressed = rejected(item{ref: ref}, err)
 	r.result.Failures = append(r.result.Failures, Failure{Ref: ref, Err: r.undressed})
 }

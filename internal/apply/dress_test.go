@@ -10,7 +10,7 @@ import (
 // entry is what a program has set.
 func entry(manager string, labels ...string) metav1.ManagedFieldsEntry {
 	fields := `{"f:metadata":{"f:labels":{"f:` + strings.Join(labels, `":{},"f:`) + `":{}}}}`
-	return metav1.ManagedFieldsEntry{Manager: manager, Operation: metav1.ManagedFieldsOperationApply, FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)}}
+	return metav1.ManagedFieldsEntry{Manager: manager, Operation: metav1.ManagedFieldsOperationApply, FieldsV1: metav1.NewFieldsV1(fields)}
 }
 
 func TestDressedByAnother(t *testing.T) {

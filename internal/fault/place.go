@@ -60,7 +60,7 @@ func Notes(err error) []Note {
 	if err == nil {
 		return nil
 	}
-	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // each layer is looked at in turn
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		var all []Note
 		for _, part := range joined.Unwrap() {
 			all = append(all, Notes(part)...)

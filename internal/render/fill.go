@@ -78,7 +78,7 @@ func (b *build) fillError(it *item, err error) error {
 
 // each returns the errors that were joined to one.
 func each(err error) []error {
-	joined, ok := err.(interface{ Unwrap() []error }) //nolint:errorlint // each layer is looked at in turn
+	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok {
 		return []error{err}
 	}

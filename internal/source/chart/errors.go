@@ -26,15 +26,12 @@ const (
 	ReasonUnverified   = "ChartNotVerified"
 )
 
-// How long to leave a server alone that answered but said no: it can be mended
-// there, where the hub sees no change.
-const (
-	retryRefused = 5 * time.Minute
-	retryMissing = 5 * time.Minute
-)
+// retryRefused is how long to leave a server alone that answered but said no: it
+// can be mended there, where the hub sees no change.
+const retryRefused = 5 * time.Minute
 
-func wait(d time.Duration, reason, format string, args ...any) error {
-	return fault.Wait(d, reason, fmt.Errorf(format, args...))
+func wait(reason, format string, args ...any) error {
+	return fault.Wait(retryRefused, reason, fmt.Errorf(format, args...))
 }
 
 func stall(reason, format string, args ...any) error {
@@ -59,11 +56,11 @@ func explain(ctx context.Context, address string, err error) error {
 		return transient(fmt.Errorf("%s did not answer in the time allowed", place))
 	}
 	if e, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
-		return wait(retryRefused, ReasonUntrusted, "the certificate of %s is not trusted: %w; "+
+		return wait(ReasonUntrusted, "the certificate of %s is not trusted: %w; "+
 			"put the certificate of its authority into the Secret that helmSecretName names, as %s", place, e.Err, keyCACerts)
 	}
 	if e, ok := errors.AsType[*redirectError](err); ok {
-		return wait(retryRefused, ReasonUnreachable, "%s %w", place, e)
+		return wait(ReasonUnreachable, "%s %w", place, e)
 	}
 	if e, ok := errors.AsType[*url.Error](err); ok {
 		err = e.Err // what it wraps repeats the whole URL
@@ -77,12 +74,12 @@ func refusal(address string, status int, a Access) error {
 	switch {
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
 		if a.anonymous() {
-			return wait(retryRefused, ReasonUnauthorized, "%s asks for a login and none is sent: "+
+			return wait(ReasonUnauthorized, "%s asks for a login and none is sent: "+
 				"name a Secret in helmSecretName, and set helmRepoURLRegex to an expression that matches the whole URL", place)
 		}
-		return wait(retryRefused, ReasonUnauthorized, "%s does not accept the credentials: check that they are right and have not expired", place)
+		return wait(ReasonUnauthorized, "%s does not accept the credentials: check that they are right and have not expired", place)
 	case status == http.StatusNotFound || status == http.StatusGone:
-		return wait(retryMissing, ReasonNotFound, "there is nothing at %s, or these credentials may not see it: check the URL", place)
+		return wait(ReasonNotFound, "there is nothing at %s, or these credentials may not see it: check the URL", place)
 	}
 	return transient(fmt.Errorf("%s answered %d %s; it will be asked again", place, status, http.StatusText(status)))
 }

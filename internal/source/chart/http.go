@@ -75,7 +75,7 @@ func (s *Session) fetchArchive(ctx context.Context, address, digest string, a Ac
 			return err
 		}
 		if sum != strings.ToLower(digest) {
-			return wait(retryRefused, ReasonArchive, "%s has the SHA-256 %s, and should have %s: it was changed on its way or on the server", what, sum, digest)
+			return wait(ReasonArchive, "%s has the SHA-256 %s, and should have %s: it was changed on its way or on the server", what, sum, digest)
 		}
 	}
 	if len(s.access.Keyring) > 0 {
@@ -131,7 +131,7 @@ func choose(index *os.File, ref chartref.Ref) (entry, error) {
 		if near := fleetyaml.Nearest(ref.Chart, names); near != "" {
 			guess = fmt.Sprintf("; did you mean %q?", near)
 		}
-		return entry{}, wait(retryMissing, ReasonNotFound, "the repository %s has no chart %q%s", chartref.Place(ref.URL), ref.Chart, guess)
+		return entry{}, wait(ReasonNotFound, "the repository %s has no chart %q%s", chartref.Place(ref.URL), ref.Chart, guess)
 	}
 	versions := make([]string, len(entries))
 	for i, e := range entries {
@@ -142,7 +142,7 @@ func choose(index *os.File, ref chartref.Ref) (entry, error) {
 		return entry{}, err
 	}
 	if at < 0 {
-		return entry{}, wait(retryMissing, ReasonNotFound, "no version of the chart %s of %s fits %q%s", ref.Chart, chartref.Place(ref.URL), ref.Version, newest(versions))
+		return entry{}, wait(ReasonNotFound, "no version of the chart %s of %s fits %q%s", ref.Chart, chartref.Place(ref.URL), ref.Version, newest(versions))
 	}
 	return entries[at], nil
 }

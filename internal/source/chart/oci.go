@@ -102,7 +102,7 @@ func (r *registry) version(ctx context.Context, wanted string) (string, error) {
 		return "", err
 	}
 	if at < 0 {
-		return "", wait(retryMissing, ReasonNotFound, "no version of %s fits %q%s", r.url, wanted, newest(versions))
+		return "", wait(ReasonNotFound, "no version of %s fits %q%s", r.url, wanted, newest(versions))
 	}
 	return versions[at], nil
 }

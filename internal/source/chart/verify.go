@@ -49,13 +49,13 @@ func (s *Session) verify(what, name string, archive *os.File, signature []byte) 
 		return fmt.Errorf("cannot write the cache of charts: %w", err)
 	}
 	if _, err := (&provenance.Signatory{KeyRing: keys}).Verify(chart, signed); err != nil {
-		return wait(retryRefused, ReasonUnverified, "%s is not signed by a key of the keyring in the Secret: %w; sign it, or take the key %s out of the Secret", what, err, keyKeyring)
+		return wait(ReasonUnverified, "%s is not signed by a key of the keyring in the Secret: %w; sign it, or take the key %s out of the Secret", what, err, keyKeyring)
 	}
 	return nil
 }
 
 func unsigned(what string) error {
-	return wait(retryRefused, ReasonUnverified, "%s has no signature (.prov), and the Secret has a keyring: sign it, or take the key %s out of the Secret", what, keyKeyring)
+	return wait(ReasonUnverified, "%s has no signature (.prov), and the Secret has a keyring: sign it, or take the key %s out of the Secret", what, keyKeyring)
 }
 
 // verifyHTTP checks the signature beside an archive.

@@ -184,7 +184,7 @@ func byURL(chart string) (Ref, error) {
 	case scp.MatchString(chart), scheme == "ssh", scheme == "git":
 		return inGit(chart)
 	case scheme != "http" && scheme != "https":
-		return Ref{}, fmt.Errorf("helm.chart has the scheme %q, which is not built: use https, oci, ssh or git::", scheme)
+		return Ref{}, fmt.Errorf("helm.chart has the scheme %q, which is not built: use https, oci, ssh or a git:: prefix", scheme)
 	}
 	address, _, _ := strings.Cut(rest, "?")
 	repository, _, _ := strings.Cut(address, "//")

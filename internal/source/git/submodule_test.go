@@ -308,7 +308,8 @@ func TestCredentialsOfSubmodules(t *testing.T) {
 			_, err = read(t, newCache(t), r, "bad")
 			complaint{fault.Waiting, "GitUnauthorized", []string{`submodule "bad"`, "sent to https://127.0.0.1:"}}.check(t, err)
 			r.TLS.CABundle = certPEM(home.Certificate().Raw)
-			if _, err = read(t, newCache(t), r, "."); len(shown) == 0 || slices.Max(shown) != "" {
+			_, _ = read(t, newCache(t), r, ".") // fails for "bad", too
+			if len(shown) == 0 || slices.Max(shown) != "" {
 				t.Errorf("another server was shown %q", shown)
 			}
 		})
