@@ -49,6 +49,7 @@ func (b *builder) readConfig(draft *Draft) (*fleetyaml.FleetYAML, error) {
 		return nil, b.err
 	}
 	b.config = b.configFile()
+	draft.Config = b.config
 	if b.config == "" {
 		return &fleetyaml.FleetYAML{}, nil
 	}

@@ -50,6 +50,9 @@ type Draft struct {
 	Name string
 	// Path is the directory in the repository; "." is the root.
 	Path string
+	// Config is the file in the repository that was read for fleet.yaml; empty
+	// where there is none.
+	Config string
 	// Labels are those of the fleet.yaml and of the GitRepo.
 	Labels map[string]string
 	// Spec has the customizations and then the targets of the GitRepo in its

@@ -57,7 +57,7 @@ func (r *rendering) one(ctx context.Context, draft *bundle.Draft) renderedBundle
 	case len(assigned) == 0:
 		out.notes = append(out.notes, "does not go to a cluster with these labels")
 	case assigned[0].Err != nil:
-		out.err = fmt.Errorf("%w (labels are given with -l key=value, all that a Cluster has with --cluster)", assigned[0].Err)
+		out.err = fmt.Errorf("%w (labels are given with -l key=value, all that a Cluster has with --cluster)", draft.Placed(r.tree.FS, assigned[0].Err))
 	default:
 		r.fill(ctx, &out, draft, &assigned[0])
 	}

@@ -4,9 +4,9 @@
 package lint
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"io/fs"
 	"path"
 	"slices"
 
@@ -21,7 +21,6 @@ import (
 	"github.com/flotilla-sh/flotilla/internal/source"
 	"github.com/flotilla-sh/flotilla/internal/target"
 	"github.com/flotilla-sh/flotilla/internal/templating"
-	"github.com/flotilla-sh/flotilla/pkg/fleetyaml"
 )
 
 // room is how many bytes of results are remembered, so that clusters that a
@@ -88,7 +87,7 @@ type linter struct {
 
 // bundle takes one bundle through the stages.
 func (l *linter) bundle(ctx context.Context, draft *bundle.Draft) error {
-	about := &subject{draft: draft, config: l.config(draft.Path)}
+	about := &subject{draft: draft, config: cmp.Or(draft.Config, draft.Path)}
 	for _, warning := range draft.Warnings {
 		l.found.add(about.problem(Warning, warning))
 	}
@@ -113,16 +112,6 @@ func (l *linter) bundle(ctx context.Context, draft *bundle.Draft) error {
 		l.outcome(about, &outcomes[i], len(outcomes))
 	}
 	return nil
-}
-
-// config returns the file that a problem of a bundle as a whole is with.
-func (l *linter) config(dir string) string {
-	for _, name := range fleetyaml.FileNames() {
-		if _, err := fs.Stat(l.Tree.FS, path.Join(dir, name)); err == nil {
-			return path.Join(dir, name)
-		}
-	}
-	return dir
 }
 
 // outcomes renders for all clusters. What a template reads of a cluster that an
@@ -158,48 +147,59 @@ func (l *linter) outcomes(ctx context.Context, about *subject) ([]pipeline.Outco
 
 // outcome looks at what one cluster would get.
 func (l *linter) outcome(about *subject, out *pipeline.Outcome, all int) {
-	cluster := out.Desired.Cluster
-	report := func(severity Severity, notes ...fault.Note) {
+	report := func(make func(Severity, fault.Note) Problem, severity Severity, notes ...fault.Note) {
 		for _, note := range notes {
-			p := about.rendered(severity, note)
-			p.clusters, p.of = []string{cluster}, all
+			p := make(severity, note)
+			p.clusters, p.of = []string{out.Desired.Cluster}, all
 			l.found.add(p)
 		}
 	}
-	if key := l.lacks(out); key != "" {
-		if len(l.Clusters) == 0 {
-			report(Warning, fault.Note{Message: fmt.Sprintf("the values read %q of spec.templateValues of a Cluster: give clusters that have it with --clusters, and they are looked at with them", key)})
+	switch values := templating.Errors(out.Err); {
+	case len(values) > 0:
+		for _, e := range values {
+			notes := fault.Notes(about.draft.Placed(l.Tree.FS, e))
+			if key := l.lacks(out, e); key == "" {
+				report(about.problem, Error, notes...)
+			} else if len(l.Clusters) == 0 {
+				report(about.problem, Warning, fault.Note{File: notes[0].File, Line: notes[0].Line, Message: advice(key)})
+			}
 		}
-		return
-	}
-	if out.Err != nil {
-		report(Error, fault.Notes(out.Err)...)
+	case l.lacks(out, out.Err) != "":
+		if len(l.Clusters) == 0 {
+			report(about.rendered, Warning, fault.Note{Message: advice(l.lacks(out, out.Err))})
+		}
+	case out.Err != nil:
+		report(about.rendered, Error, fault.Notes(out.Err)...)
 	}
 	if out.Result == nil {
 		return
 	}
-	report(Warning, out.Result.Warnings...)
+	report(about.rendered, Warning, out.Result.Warnings...)
 	for i := range out.Result.Objects {
 		object := &out.Result.Objects[i]
-		report(Error, l.kinds.check(object, draftFile(about.draft))...)
-		if note, ok := l.claim(about, cluster, object); !ok {
-			report(Error, note)
+		report(about.rendered, Error, l.kinds.check(object, draftFile(about.draft))...)
+		if note, ok := l.claim(about, out.Desired.Cluster, object); !ok {
+			report(about.rendered, Error, note)
 		}
 	}
 }
 
 // lacks returns the template value that an example lacks, and that cannot be
 // made up; a cluster that was given has all that it has.
-func (l *linter) lacks(out *pipeline.Outcome) string {
+func (l *linter) lacks(out *pipeline.Outcome, err error) string {
 	given := slices.ContainsFunc(l.Clusters, func(c target.Cluster) bool {
 		return c.Name == out.Desired.Cluster && c.Namespace == out.Desired.ClusterNamespace
 	})
-	for _, missing := range templating.Missing(out.Err) {
+	for _, missing := range templating.Missing(err) {
 		if missing.Root == clusterValues && !given {
 			return missing.Key
 		}
 	}
 	return ""
+}
+
+func advice(key string) string {
+	return fmt.Sprintf("templates read %q of spec.templateValues of a Cluster: give clusters that have it with --clusters, and they are looked at with them", key)
 }
 
 // owned is an object on a cluster.

@@ -62,7 +62,7 @@ func (p *plan) compile() error {
 		path := "helm.templateValues." + key
 		text, err := p.compiler.Text(p.options.Helm.TemplateValues[key], path)
 		errs = append(errs, err)
-		p.overlays[key] = parsed(text, path)
+		p.overlays[key] = parsed(text, path, p.options.Helm.TemplateValues[key])
 	}
 	return stalled(errors.Join(errs...))
 }
@@ -71,7 +71,7 @@ func (p *plan) compile() error {
 func stalled(err error) error { return fault.Stall("ValuesTemplateFailed", err) }
 
 // parsed reads what a template gives as YAML.
-func parsed(text templating.Eval, path string) templating.Eval {
+func parsed(text templating.Eval, path, source string) templating.Eval {
 	return func(s *templating.Scope) (any, error) {
 		result, err := text(s)
 		if err != nil {
@@ -79,7 +79,7 @@ func parsed(text templating.Eval, path string) templating.Eval {
 		}
 		var value any
 		if err := yaml.Unmarshal([]byte(fmt.Sprint(result)), &value); err != nil {
-			return nil, fmt.Errorf("%s: what the template gives is not valid YAML: %w", path, err)
+			return nil, templating.Wrong(path, source, fmt.Errorf("what the template gives is not valid YAML: %w", err))
 		}
 		return value, nil
 	}
@@ -87,11 +87,14 @@ func parsed(text templating.Eval, path string) templating.Eval {
 
 // optionsFor returns the options of cluster.
 func (p *plan) optionsFor(cluster *Cluster) (*fleet.BundleDeploymentOptions, error) {
-	if p.err != nil || p.shared != nil {
-		return p.shared, p.err
+	if p.shared != nil {
+		return p.shared, nil
 	}
 	p.compiler.Reset()
 	data, err := p.fill(templating.NewScope(cluster.Templating()))
+	if p.err != nil && len(templating.Errors(err)) == len(templating.Errors(p.err)) {
+		return nil, p.err // nothing else is wrong with this cluster
+	}
 	if err != nil {
 		return nil, stalled(fmt.Errorf("cluster %s: %w", cluster.ID(), err))
 	}

@@ -159,7 +159,7 @@ func TestTwoKeysBecomeOne(t *testing.T) {
 func TestTemplateValuesThatAreNoYAML(t *testing.T) {
 	options := fleet.BundleDeploymentOptions{Helm: &fleet.HelmOptions{TemplateValues: map[string]string{"a": "b: [${ .ClusterName }"}}}
 	got := assign(t, toAll(options), subject())
-	if got[0].Err == nil || !strings.Contains(got[0].Err.Error(), "helm.templateValues.a: what the template gives is not valid YAML") {
+	if got[0].Err == nil || !strings.Contains(got[0].Err.Error(), `helm.templateValues.a: "b: [${ .ClusterName }": what the template gives is not valid YAML`) {
 		t.Errorf("got %v", got[0].Err)
 	}
 }

@@ -32,22 +32,44 @@ func (e *Error) Error() string {
 // Unwrap returns the reason.
 func (e *Error) Unwrap() error { return e.err }
 
+// Wrong is an error of what a template gave.
+func Wrong(path, text string, err error) *Error { return &Error{Path: path, Text: text, err: err} }
+
+// Lacks returns what the template needs and the cluster lacks.
+func (e *Error) Lacks() []Reference { return e.Missing }
+
+// Errors returns the errors of templates that err is made of.
+func Errors(err error) []*Error {
+	return layers[*Error](err)
+}
+
 // Missing returns what templates read of a cluster that lacks it, where err is
-// of that.
+// of that: what its layers say with a method Lacks, as Error has it.
 func Missing(err error) []Reference {
-	switch e := err.(type) { //nolint:errorlint // each layer is looked at in turn
-	case nil:
-		return nil
-	case *Error:
-		return e.Missing
-	case interface{ Unwrap() []error }:
-		var all []Reference
-		for _, part := range e.Unwrap() {
-			all = append(all, Missing(part)...)
-		}
-		return all
+	var all []Reference
+	for _, e := range layers[interface{ Lacks() []Reference }](err) {
+		all = append(all, e.Lacks()...)
 	}
-	return Missing(errors.Unwrap(err))
+	return all
+}
+
+// layers returns the outermost errors of a type in each branch of err.
+func layers[T any](err error) []T {
+	if found, ok := any(err).(T); ok && err != nil {
+		return []T{found}
+	}
+	joined, ok := err.(interface{ Unwrap() []error }) //nolint:errorlint // each layer is looked at in turn
+	if !ok {
+		if err = errors.Unwrap(err); err == nil {
+			return nil
+		}
+		return layers[T](err)
+	}
+	var all []T
+	for _, part := range joined.Unwrap() {
+		all = append(all, layers[T](part)...)
+	}
+	return all
 }
 
 // Line returns in which of some lines of a file the template stands, counted

@@ -106,7 +106,8 @@ func (c *Compiler) parse(name, text string) (*template.Template, error) {
 		Option("missingkey=error").Funcs(c.funcs).Parse(text)
 }
 
-// Value compiles what JSON can hold; path is where it stands.
+// Value compiles what JSON can hold; path is where it stands. What is returned
+// beside an error fills in as far as it can.
 func (c *Compiler) Value(value any, path string) (Eval, error) {
 	switch v := value.(type) {
 	case string:
@@ -190,10 +191,10 @@ func (c *Compiler) text(text, path string, typed bool) (Eval, error) {
 	}
 	parsed, err := c.parse(path, text)
 	if err != nil {
-		return nil, &Error{Path: path, Text: text, err: fmt.Errorf("not a valid template: %w%s", err, c.howToKeep())}
+		return failing(&Error{Path: path, Text: text, err: fmt.Errorf("not a valid template: %w%s", err, c.howToKeep())})
 	}
 	if err := c.limit(parsed); err != nil {
-		return nil, &Error{Path: path, Text: text, err: err}
+		return failing(&Error{Path: path, Text: text, err: err})
 	}
 	found := findReferences(parsed.Tree)
 	for _, r := range found.reads {
@@ -216,6 +217,12 @@ func (c *Compiler) text(text, path string, typed bool) (Eval, error) {
 		}
 		return "", templateError(s, path, text, found.named, err)
 	}, nil
+}
+
+// failing is a template that cannot be compiled: filling in fails as well, so
+// that others beside it can be tried.
+func failing(err error) (Eval, error) {
+	return func(*Scope) (any, error) { return "", err }, err
 }
 
 func (c *Compiler) howToKeep() string {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/flotilla-sh/flotilla/internal/fault"
 	"github.com/flotilla-sh/flotilla/internal/render"
+	"github.com/flotilla-sh/flotilla/internal/templating"
 )
 
 const (
@@ -39,6 +40,8 @@ func packFailure(err error) *failure {
 		Message: short(err.Error()), Kind: fault.KindOf(err),
 		Reason: fault.ReasonOf(err, ""), After: fault.AfterOf(err),
 	}
+	missing := templating.Missing(err)
+	f.Lacks = missing[:min(len(missing), maxNotes)]
 	if notes := fault.Notes(err); slices.ContainsFunc(notes, func(n fault.Note) bool { return n.File != "" }) {
 		f.Notes = shortened(notes)
 	}
@@ -65,10 +68,10 @@ func (f *failure) unpack() error {
 
 // cause makes an error of the message that has the same parts.
 func (f *failure) cause() error {
-	if len(f.Notes) == 0 {
+	if len(f.Notes) == 0 && len(f.Lacks) == 0 {
 		return errors.New(f.Message)
 	}
-	told := &told{message: f.Message}
+	told := &told{message: f.Message, lacks: f.Lacks}
 	for _, note := range f.Notes {
 		part := errors.New(note.Message)
 		if note.File != "" {
@@ -83,8 +86,11 @@ func (f *failure) cause() error {
 type told struct {
 	message string
 	parts   []error
+	lacks   []templating.Reference
 }
 
 func (t *told) Error() string { return t.message }
 
 func (t *told) Unwrap() []error { return t.parts }
+
+func (t *told) Lacks() []templating.Reference { return t.lacks }

@@ -7,6 +7,7 @@ import (
 	"github.com/flotilla-sh/flotilla/internal/fault"
 	"github.com/flotilla-sh/flotilla/internal/render"
 	"github.com/flotilla-sh/flotilla/internal/source"
+	"github.com/flotilla-sh/flotilla/internal/templating"
 )
 
 // hello is the first message to a child.
@@ -47,6 +48,8 @@ type failure struct {
 	Asked   []string      `json:"asked,omitempty"`
 	// Notes are the parts of the error, where any has a place.
 	Notes []fault.Note `json:"notes,omitempty"`
+	// Lacks is what templates need of the cluster and it lacks.
+	Lacks []templating.Reference `json:"lacks,omitempty"`
 	// HasAsked tells an empty list of questions from none.
 	HasAsked bool `json:"hasAsked,omitempty"`
 }
