@@ -5,6 +5,7 @@ package charts
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"path"
@@ -98,12 +99,12 @@ func Needed(d *bundle.Draft) bool {
 func (p *Packer) Fill(ctx context.Context, in Input) error {
 	all, err := usesOf(&in.Draft.Spec)
 	if err != nil {
-		return fmt.Errorf("%s: %w", in.Draft.Path, err)
+		return located(in.Draft, err)
 	}
-	f := &filling{Input: in, session: p.session(in.Access), room: p.fetcher.Limits().Size, files: slices.Clone(in.Draft.Files)}
+	f := &filling{Input: in, session: p.session(in.Access), room: p.fetcher.Limits().Size, limit: p.fetcher.Limits().Size, files: slices.Clone(in.Draft.Files)}
 	for _, u := range all {
 		if err := f.use(ctx, u); err != nil {
-			return fmt.Errorf("%s: %w", in.Draft.Path, err)
+			return located(in.Draft, err)
 		}
 	}
 	slices.SortFunc(f.pins, func(a, b fleet.BundleChart) int { return strings.Compare(a.Dir, b.Dir) })
@@ -113,11 +114,23 @@ func (p *Packer) Fill(ctx context.Context, in Input) error {
 	return nil
 }
 
+// located says with which file an error is, unless it says that itself.
+func located(d *bundle.Draft, err error) error {
+	if slices.ContainsFunc(fault.Notes(err), func(n fault.Note) bool { return n.File != "" }) {
+		return err
+	}
+	if d.Config == "" {
+		return fmt.Errorf("%s: %w", d.Path, err)
+	}
+	return fault.At(d.Config, 0, err)
+}
+
 // filling is the work on one draft.
 type filling struct {
 	Input
 	session  *chart.Session
 	room     int64 // that is left for charts
+	limit    int64 // of all charts together
 	files    []source.File
 	pins     []fleet.BundleChart
 	warnings []fault.Note
@@ -143,6 +156,16 @@ func (f *filling) use(ctx context.Context, u use) error {
 // bring adds a chart to the files, below dir. It returns nil where the chart
 // came whole, with all it depends on, from what the bundle has.
 func (f *filling) bring(ctx context.Context, w chart.Want, dir string) (*chart.Chart, error) {
+	f.session.Within(f.room)
+	got, err := f.fetch(ctx, w, dir)
+	if f.room < f.limit && fault.ReasonOf(err, "") == chart.ReasonTooLarge {
+		return nil, errTogether
+	}
+	return got, err
+}
+
+// fetch adds a chart that fits into what is left of the room.
+func (f *filling) fetch(ctx context.Context, w chart.Want, dir string) (*chart.Chart, error) {
 	pin := f.pinned(w, dir)
 	if pin != nil {
 		kept, err := f.session.Kept(w, chart.Pin{Version: pin.Version, Digest: pin.Digest})
@@ -218,10 +241,12 @@ func (f *filling) add(w chart.Want, dir string, c *chart.Chart) error {
 	return nil
 }
 
+var errTogether = fault.Stall(chart.ReasonTooLarge, errors.New("all charts of the bundle together are larger than one may be: use fewer, or raise --chart-max-size of the hub"))
+
 func (f *filling) put(dir string, files []source.File) error {
 	for _, file := range files {
 		if f.room -= int64(len(file.Data)); f.room < 0 {
-			return fault.Stall(chart.ReasonTooLarge, fmt.Errorf("all charts of the bundle together are larger than one may be: use fewer, or raise --chart-max-size of the hub"))
+			return errTogether
 		}
 		f.files = append(f.files, source.File{Path: path.Join(dir, file.Path), Data: file.Data})
 	}
@@ -235,6 +260,7 @@ func (f *filling) besideInTree(dir string) func(string) ([]source.File, error) {
 		if f.Tree == nil {
 			return nil, fault.Stall(chart.ReasonInvalid, fmt.Errorf("file://%s: there is no repository to take it from", relative))
 		}
+		f.session.Within(f.room)
 		return f.session.Collect(f.Tree, path.Join(f.Draft.Path, dir, relative))
 	}
 }

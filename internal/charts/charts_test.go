@@ -142,7 +142,7 @@ func TestChartsOfEachTarget(t *testing.T) {
 					t.Errorf("got %v", err)
 				}
 			case strings.HasSuffix(name, "fails"):
-				if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.HasPrefix(err.Error(), "app: ") {
+				if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.HasPrefix(err.Error(), "app/fleet.yaml: ") {
 					t.Errorf("got %v", err)
 				}
 			case err != nil || pins(&d) != tt.want:
@@ -236,9 +236,10 @@ func TestDependencies(t *testing.T) {
 		objects []string
 		warning string
 	}{
-		"constraint":       {map[string]string{"app/Chart.yaml": dep}, "sub 1.1.0", []string{`"version":"1.1.0"`}, ""},
-		"locked":           {map[string]string{"app/Chart.yaml": dep, "app/Chart.lock": lock}, "sub 1.0.0", []string{`"version":"1.0.0"`}, ""},
-		"lock out of date": {map[string]string{"app/Chart.yaml": umbrella + "- {name: sub, version: ~1.1, repository: REPO}\n", "app/Chart.lock": lock}, "sub 1.1.0", nil, "does not fit"},
+		"constraint":                      {map[string]string{"app/Chart.yaml": dep}, "sub 1.1.0", []string{`"version":"1.1.0"`}, ""},
+		"locked":                          {map[string]string{"app/Chart.yaml": dep, "app/Chart.lock": lock}, "sub 1.0.0", []string{`"version":"1.0.0"`}, ""},
+		"a name, and its URL in the lock": {map[string]string{"app/Chart.yaml": umbrella + "- {name: sub, version: ^1, repository: '@stable'}\n", "app/Chart.lock": lock}, "sub 1.0.0", nil, ""},
+		"lock out of date":                {map[string]string{"app/Chart.yaml": umbrella + "- {name: sub, version: ~1.1, repository: REPO}\n", "app/Chart.lock": lock}, "sub 1.1.0", nil, "does not fit"},
 		"first version": {map[string]string{
 			"app/Chart.yaml": "apiVersion: v1\nname: old\nversion: 0.1.0\n", "app/requirements.yaml": "dependencies:\n- {name: sub, version: ^1, repository: REPO}\n", "app/requirements.lock": lock,
 		}, "sub 1.0.0", []string{`"version":"1.0.0"`}, ""},
@@ -273,7 +274,8 @@ func TestDependencies(t *testing.T) {
 	for name, tt := range map[string]struct {
 		repository, say string
 	}{
-		"a name":         {"'@stable'", "write the URL"},
+		"a name":         {"'@stable'", "app/Chart.yaml:5: dependency sub: its repository is \"@stable\", a name on somebody's computer: write the URL, or commit the Chart.lock"},
+		"an alias":       {"alias:stable", "write the URL"},
 		"a path":         {"file:///home/me/chart", "a path relative to the chart"},
 		"leads out":      {"file://../../../x", "leads out of the repository"},
 		"not there":      {"file://../none", "there is no directory none"},

@@ -4,11 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path"
 	"strings"
 
 	"github.com/Masterminds/semver/v3"
-	"sigs.k8s.io/yaml"
+	"gopkg.in/yaml.v3"
 
 	"github.com/flotilla-sh/flotilla/internal/fault"
 	"github.com/flotilla-sh/flotilla/internal/source"
@@ -20,9 +21,25 @@ const maxDepth = 4
 
 // dependency is what a Chart.yaml or Chart.lock says of another chart.
 type dependency struct {
-	Name       string `json:"name"`
-	Version    string `json:"version"`
-	Repository string `json:"repository"`
+	Name       string `yaml:"name"`
+	Version    string `yaml:"version"`
+	Repository string `yaml:"repository"`
+
+	file string // that says so
+	line int
+}
+
+// UnmarshalYAML keeps the line.
+func (d *dependency) UnmarshalYAML(n *yaml.Node) error {
+	type plain dependency
+	d.line = n.Line
+	return n.Decode((*plain)(d))
+}
+
+// named tells whether the repository is a name that only the computer knows
+// where it was given.
+func (d *dependency) named() bool {
+	return strings.HasPrefix(d.Repository, "@") || strings.HasPrefix(d.Repository, "alias:")
 }
 
 // declared are the dependencies of the chart in dir as its files name them. The
@@ -32,11 +49,14 @@ func declared(files []source.File, dir string, names ...string) []dependency {
 	var out []dependency
 	for _, name := range names {
 		var found struct {
-			Dependencies []dependency `json:"dependencies"`
+			Dependencies []dependency `yaml:"dependencies"`
 		}
 		// What cannot be parsed is for the render to complain about.
 		if data := read(files, path.Join(dir, name)); data != nil && yaml.Unmarshal(data, &found) == nil && len(found.Dependencies) > 0 {
 			out = found.Dependencies
+			for i := range out {
+				out[i].file = name
+			}
 		}
 	}
 	return out
@@ -78,7 +98,7 @@ func present(files []source.File, dir string) map[string]bool {
 			continue
 		}
 		var meta struct {
-			Name string `json:"name"`
+			Name string `yaml:"name"`
 		}
 		if yaml.Unmarshal(f.Data, &meta) == nil {
 			names[meta.Name] = true
@@ -111,32 +131,51 @@ func (f *filling) complete(ctx context.Context, dir string, beside func(string) 
 		return fault.Stall(chart.ReasonInvalid, fmt.Errorf("%s: charts depend on each other more than %d deep", dir, maxDepth))
 	}
 	locked := declared(f.files, dir, "Chart.lock", "requirements.lock")
+	var wrong []error
 	for i, d := range wanted {
 		into := path.Join(dir, "charts", d.Name)
 		if read(f.files, path.Join(into, "Chart.yaml")) != nil {
 			into = fmt.Sprintf("%s-%d", into, i) // the same chart in another version
 		}
 		if err := f.depend(ctx, f.locked(d, locked, dir), into, beside, depth); err != nil {
-			return fmt.Errorf("dependency %s of the chart in %s: %w", d.Name, dir, err)
+			err = f.placed(d, dir, err)
+			if fault.ReasonOf(err, "") != chart.ReasonInvalid {
+				return err
+			}
+			wrong = append(wrong, err) // nothing was asked for it
 		}
 	}
-	return nil
+	return fault.Stall(chart.ReasonInvalid, errors.Join(wrong...))
+}
+
+// placed says of which dependency an error is, and where that is written if it is
+// in the repository.
+func (f *filling) placed(d dependency, dir string, err error) error {
+	file := path.Join(f.Draft.Path, dir, d.file)
+	if f.Tree != nil {
+		if _, missing := fs.Stat(f.Tree, file); missing == nil {
+			return fault.At(file, d.line, fmt.Errorf("dependency %s: %w", d.Name, err))
+		}
+	}
+	return fmt.Errorf("dependency %s of the chart in %s: %w", d.Name, dir, err)
 }
 
 // locked gives a dependency the version of Chart.lock, where that still is one
-// that Chart.yaml allows.
+// that Chart.yaml allows. Helm writes a URL there for a repository that Chart.yaml
+// names as its author's computer knows it.
 func (f *filling) locked(d dependency, locked []dependency, dir string) dependency {
 	if len(locked) == 0 {
 		return d
 	}
 	for _, l := range locked {
-		if l.Name != d.Name || strings.TrimRight(l.Repository, "/") != strings.TrimRight(d.Repository, "/") {
+		same := strings.TrimRight(l.Repository, "/") == strings.TrimRight(d.Repository, "/") || d.named() && !l.named()
+		if l.Name != d.Name || !same {
 			continue
 		}
 		constraint, err := semver.NewConstraint(d.Version)
 		version, versionErr := semver.NewVersion(l.Version)
 		if l.Version == d.Version || err == nil && versionErr == nil && constraint.Check(version) {
-			d.Version = l.Version
+			d.Version, d.Repository = l.Version, l.Repository
 			return d
 		}
 	}
@@ -152,8 +191,8 @@ func (f *filling) depend(ctx context.Context, d dependency, into string, beside 
 	case d.Repository == "":
 		// It is to be in the charts directory, or disabled by values.
 		return nil
-	case strings.HasPrefix(d.Repository, "@"), strings.HasPrefix(d.Repository, "alias:"):
-		return fault.Stall(chart.ReasonInvalid, fmt.Errorf("its repository is %q, a name on somebody's computer: write the URL", d.Repository))
+	case d.named():
+		return fault.Stall(chart.ReasonInvalid, fmt.Errorf("its repository is %q, a name on somebody's computer: write the URL, or commit the Chart.lock that \"helm dependency update\" writes, which has it", d.Repository))
 	case strings.HasPrefix(d.Repository, "file://"):
 		return f.dependBeside(ctx, strings.TrimPrefix(d.Repository, "file://"), into, beside, depth)
 	}

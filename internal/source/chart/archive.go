@@ -8,6 +8,7 @@ import (
 	"compress/bzip2"
 	"compress/gzip"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -36,13 +37,24 @@ const headerSize = 4 << 10
 
 // unpack returns the files of the chart in an archive, relative to the chart's
 // directory and sorted: the directory dir of the archive, or else the one
-// nearest to its root.
+// nearest to its root. It goes over the archive twice, to find the chart and to
+// read it, so that nothing is held in memory but its files.
 func unpack(name string, archive *os.File, dir string, limits Limits) ([]source.File, error) {
 	u := &unpacker{name: name, dir: dir, limits: limits, files: map[string][]byte{}, bad: map[string]error{}}
-	if err := u.read(archive); err != nil {
+	if err := u.read(archive, u.survey); err != nil {
 		return nil, u.explain(err)
 	}
-	return u.chart()
+	if err := u.find(); err != nil {
+		return nil, err
+	}
+	u.entries = 0
+	if _, err := archive.Seek(0, io.SeekStart); err != nil {
+		return nil, fmt.Errorf("cannot read the cache of charts: %w", err)
+	}
+	if err := u.read(archive, u.keep); err != nil {
+		return nil, u.explain(err)
+	}
+	return u.chart(), nil
 }
 
 // unpacker reads one archive.
@@ -53,9 +65,20 @@ type unpacker struct {
 
 	entries int
 	bytes   int64
-	files   map[string][]byte
+	// charts are the directories with a Chart.yaml, and root that of the chart.
+	charts []string
+	root   string
+	files  map[string][]byte
 	// bad are entries that no chart may have.
 	bad map[string]error
+}
+
+// item is an entry of an archive.
+type item struct {
+	name    string
+	regular bool
+	size    int64
+	open    func() (io.ReadCloser, error)
 }
 
 var (
@@ -75,8 +98,9 @@ func (u *unpacker) explain(err error) error {
 	return stall(ReasonArchive, "%s cannot be unpacked: %w", u.name, err)
 }
 
-// read finds out what kind of archive it is by its first bytes.
-func (u *unpacker) read(archive *os.File) error {
+// read visits the entries of an archive. It finds out what kind it is by its
+// first bytes.
+func (u *unpacker) read(archive *os.File, visit func(item) error) error {
 	buffered := bufio.NewReader(archive)
 	magic, _ := buffered.Peek(4)
 	switch {
@@ -85,13 +109,13 @@ func (u *unpacker) read(archive *os.File) error {
 		if err != nil {
 			return err
 		}
-		return u.tar(stream)
+		return u.tar(stream, visit)
 	case strings.HasPrefix(string(magic), "BZh"):
-		return u.tar(bzip2.NewReader(buffered))
+		return u.tar(bzip2.NewReader(buffered), visit)
 	case strings.HasPrefix(string(magic), "PK"):
-		return u.zip(archive)
+		return u.zip(archive, visit)
 	}
-	return u.tar(buffered)
+	return u.tar(buffered, visit)
 }
 
 // capped fails where a stream goes on beyond a limit, so that what is skipped
@@ -111,7 +135,7 @@ func (c *capped) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (u *unpacker) tar(stream io.Reader) error {
+func (u *unpacker) tar(stream io.Reader, visit func(item) error) error {
 	reader := tar.NewReader(&capped{stream, u.limits.Size + int64(u.limits.Files)*headerSize})
 	for {
 		header, err := reader.Next()
@@ -124,20 +148,17 @@ func (u *unpacker) tar(stream io.Reader) error {
 		if err := u.count(); err != nil {
 			return err
 		}
-		switch header.Typeflag {
-		case tar.TypeReg:
-			err = u.keep(header.Name, header.Size, reader)
-		case tar.TypeDir, tar.TypeXGlobalHeader:
-		default:
-			err = u.refuse(header.Name, "is a link or no regular file")
+		if header.Typeflag == tar.TypeDir || header.Typeflag == tar.TypeXGlobalHeader {
+			continue
 		}
-		if err != nil {
+		open := func() (io.ReadCloser, error) { return io.NopCloser(reader), nil }
+		if err := visit(item{header.Name, header.Typeflag == tar.TypeReg, header.Size, open}); err != nil {
 			return err
 		}
 	}
 }
 
-func (u *unpacker) zip(archive *os.File) error {
+func (u *unpacker) zip(archive *os.File, visit func(item) error) error {
 	info, err := archive.Stat()
 	if err != nil {
 		return err
@@ -153,19 +174,7 @@ func (u *unpacker) zip(archive *os.File) error {
 		if f.Mode().IsDir() {
 			continue
 		}
-		if !f.Mode().IsRegular() {
-			if err := u.refuse(f.Name, "is a link or no regular file"); err != nil {
-				return err
-			}
-			continue
-		}
-		content, err := f.Open()
-		if err != nil {
-			return err
-		}
-		err = u.keep(f.Name, int64(min(f.UncompressedSize64, 1<<62)), content)
-		_ = content.Close()
-		if err != nil {
+		if err := visit(item{f.Name, f.Mode().IsRegular(), int64(min(f.UncompressedSize64, 1<<62)), f.Open}); err != nil {
 			return err
 		}
 	}
@@ -196,73 +205,44 @@ func (u *unpacker) wanted(name string) bool {
 
 func within(name, dir string) bool { return strings.HasPrefix(name, dir+"/") }
 
-func (u *unpacker) keep(name string, announced int64, from io.Reader) error {
-	name, err := u.local(name)
-	if err != nil || !u.wanted(name) {
+// survey takes note of an entry without reading it.
+func (u *unpacker) survey(e item) error {
+	name, err := u.local(e.name)
+	switch {
+	case err != nil || !u.wanted(name):
 		return err
-	}
-	if announced > u.limits.Size-u.bytes {
+	case !e.regular:
+		u.bad[name] = stall(ReasonArchive, "%s: the entry %q is a link or no regular file: replace it by the file itself", u.name, name)
+	case e.size > u.limits.Size:
 		return errTooMuch
+	case path.Base(name) == "Chart.yaml":
+		u.charts = append(u.charts, path.Dir(name))
 	}
-	data, err := io.ReadAll(io.LimitReader(from, u.limits.Size-u.bytes+1))
-	if err != nil {
-		return err
-	}
-	u.bytes += int64(len(data))
-	if u.bytes > u.limits.Size {
-		return errTooMuch
-	}
-	u.files[name] = data
 	return nil
 }
 
-func (u *unpacker) refuse(name, why string) error {
-	name, err := u.local(name)
-	if err == nil && u.wanted(name) {
-		u.bad[name] = stall(ReasonArchive, "%s: the entry %q %s: replace it by the file itself", u.name, name, why)
-	}
-	return err
-}
-
-// chart picks the chart out of what was read.
-func (u *unpacker) chart() ([]source.File, error) {
-	root, found := u.root()
-	if !found {
+// find picks the chart out of what was seen.
+func (u *unpacker) find() error {
+	if !u.choose() {
 		where := "in its root or its only directory"
 		if u.dir != "" {
 			where = "in " + u.dir
 		}
-		return nil, stall(ReasonArchive, "%s holds no Chart.yaml %s: it is no chart", u.name, where)
+		return stall(ReasonArchive, "%s holds no Chart.yaml %s: it is no chart", u.name, where)
 	}
 	for name, err := range u.bad {
-		if root == "." || within(name, root) {
-			return nil, err
+		if _, ok := u.below(name); ok {
+			return err
 		}
 	}
-	var files []source.File
-	for name, data := range u.files {
-		if root != "." {
-			below, ok := strings.CutPrefix(name, root+"/")
-			if !ok {
-				continue
-			}
-			name = below
-		}
-		files = append(files, source.File{Path: name, Data: data})
-	}
-	slices.SortFunc(files, func(a, b source.File) int { return strings.Compare(a.Path, b.Path) })
-	return files, nil
+	return nil
 }
 
-// root is the directory of the chart. An archive has its files in the root or,
-// as Helm packs them, in one directory.
-func (u *unpacker) root() (string, bool) {
+// choose settles the directory of the chart. An archive has its files in the
+// root or, as Helm packs them, in one directory.
+func (u *unpacker) choose() bool {
 	var candidates []string
-	for name := range u.files {
-		if path.Base(name) != "Chart.yaml" {
-			continue
-		}
-		dir := path.Dir(name)
+	for _, dir := range u.charts {
 		_, below, _ := strings.Cut(dir, "/")
 		switch {
 		case u.dir == "" && strings.Contains(dir, "/"):
@@ -272,12 +252,60 @@ func (u *unpacker) root() (string, bool) {
 		}
 	}
 	if len(candidates) == 0 {
-		return "", false
+		return false
 	}
-	slices.SortFunc(candidates, func(a, b string) int {
+	u.root = slices.MinFunc(candidates, func(a, b string) int {
 		return cmp.Or(cmp.Compare(depth(a), depth(b)), cmp.Compare(a, b))
 	})
-	return candidates[0], true
+	return true
+}
+
+// below returns a path relative to the chart's directory, where it is in there.
+func (u *unpacker) below(name string) (string, bool) {
+	if u.root == "." {
+		return name, true
+	}
+	return strings.CutPrefix(name, u.root+"/")
+}
+
+// keep reads an entry of the chart.
+func (u *unpacker) keep(e item) error {
+	name, err := u.local(e.name)
+	if err != nil {
+		return err
+	}
+	name, ok := u.below(name)
+	if !ok || !e.regular {
+		return nil
+	}
+	if u.bytes += e.size; u.bytes > u.limits.Size {
+		return errTooMuch
+	}
+	from, err := e.open()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = from.Close() }()
+	data := make([]byte, e.size)
+	if _, err := io.ReadFull(from, data); err != nil {
+		return err
+	}
+	// A checksum is looked at where the entry ends.
+	if n, err := io.Copy(io.Discard, io.LimitReader(from, 1)); n > 0 || err != nil {
+		return cmp.Or(err, errTooMuch)
+	}
+	u.files[name] = data
+	return nil
+}
+
+// chart returns what was read.
+func (u *unpacker) chart() []source.File {
+	files := make([]source.File, 0, len(u.files))
+	for name, data := range u.files {
+		files = append(files, source.File{Path: name, Data: data})
+	}
+	slices.SortFunc(files, func(a, b source.File) int { return strings.Compare(a.Path, b.Path) })
+	return files
 }
 
 // depth counts the directories of a path; the root has none.

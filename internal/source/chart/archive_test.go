@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -144,6 +145,20 @@ func TestUnpack(t *testing.T) {
 				t.Errorf("%d files, %v", len(files), err)
 			}
 		})
+	}
+}
+
+func TestUnpackHoldsTheChartAlone(t *testing.T) {
+	const chart, beside = 6 << 20, 40 << 20
+	archive := onDisk(t, entries(
+		tar.Header{Name: "app/big", Size: chart, Mode: 0o644}, tar.Header{Name: "other/bigger", Size: beside, Mode: 0o644}))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	files, err := unpack("the archive", archive, "", DefaultLimits())
+	runtime.ReadMemStats(&after)
+	const slack = 2 << 20
+	if used := after.TotalAlloc - before.TotalAlloc; err != nil || len(files) != 2 || used > chart+slack {
+		t.Errorf("%d files, %v, %d bytes", len(files), err, used)
 	}
 }
 

@@ -64,11 +64,21 @@ type Session struct {
 	access  Access
 	clients map[string]*client
 	indexes map[string]indexFile
+	room    int64
+}
+
+// Within lets the next charts have so many bytes, where that is less than the
+// limit of every chart.
+func (s *Session) Within(room int64) { s.room = room }
+
+// bounds are what the next chart may have.
+func (s *Session) bounds() Limits {
+	return Limits{Size: min(s.limits.Size, max(0, s.room)), Files: s.limits.Files}
 }
 
 // Open begins a session, which is to be closed.
 func (f *Fetcher) Open(a Access) *Session {
-	return &Session{Fetcher: f, access: a, clients: map[string]*client{}, indexes: map[string]indexFile{}}
+	return &Session{Fetcher: f, access: a, room: f.limits.Size, clients: map[string]*client{}, indexes: map[string]indexFile{}}
 }
 
 // Close ends a session.
@@ -125,8 +135,8 @@ type Chart struct {
 func (f *Fetcher) Limits() Limits { return f.limits }
 
 // Collect reads the files below a directory of a repository.
-func (f *Fetcher) Collect(tree fs.FS, dir string) ([]source.File, error) {
-	return collect(tree, dir, f.limits)
+func (s *Session) Collect(tree fs.FS, dir string) ([]source.File, error) {
+	return collect(tree, dir, s.bounds())
 }
 
 // Beside reads the files of a directory by its path relative to the chart. Only
@@ -157,7 +167,7 @@ func (s *Session) kept(ref chartref.Ref, pin Pin) (*Chart, error) {
 		return nil, nil //nolint:nilnil // as Kept says
 	}
 	defer func() { _ = archive.Close() }()
-	files, err := unpack(ref.String(), archive, ref.Path, s.limits)
+	files, err := unpack(ref.String(), archive, ref.Path, s.bounds())
 	return &Chart{Version: pin.Version, Digest: pin.Digest, Files: files}, err
 }
 
@@ -227,7 +237,7 @@ func (s *Session) download(ctx context.Context, ref chartref.Ref, a Access) (*Ch
 	if err != nil {
 		return nil, err
 	}
-	files, err := unpack(what.name, file, ref.Path, s.limits)
+	files, err := unpack(what.name, file, ref.Path, s.bounds())
 	if err != nil {
 		return nil, err
 	}

@@ -38,7 +38,7 @@ func (s *Session) fetchGit(ctx context.Context, ref chartref.Ref, a Access, comm
 	var errFiles error
 	if err := s.git.Read(ctx, from, commit, func(t source.Tree) {
 		tree = t
-		files, errFiles = collect(tree.FS, dir, s.limits)
+		files, errFiles = collect(tree.FS, dir, s.bounds())
 	}); err != nil {
 		return nil, err
 	}
@@ -48,7 +48,7 @@ func (s *Session) fetchGit(ctx context.Context, ref chartref.Ref, a Access, comm
 	if !hasChartFile(files) {
 		return nil, stall(ReasonArchive, "%s has no Chart.yaml in %s: give the chart's directory behind //", chartref.Place(ref.URL), dir)
 	}
-	return &Chart{Version: versionOf(files), Digest: commit, Files: files, tree: tree.FS, dir: dir, limits: s.limits}, nil
+	return &Chart{Version: versionOf(files), Digest: commit, Files: files, tree: tree.FS, dir: dir, limits: s.bounds()}, nil
 }
 
 func firstOf(texts ...string) string {
@@ -92,12 +92,16 @@ func collect(tree fs.FS, dir string, limits Limits) ([]source.File, error) {
 		if err := u.count(); err != nil {
 			return u.explain(err)
 		}
-		data, err := fs.ReadFile(tree, name)
+		info, err := fs.Stat(tree, name)
 		if err != nil {
 			return err
 		}
-		if u.bytes += int64(len(data)); u.bytes > limits.Size {
+		if u.bytes += info.Size(); u.bytes > limits.Size {
 			return u.explain(errTooMuch)
+		}
+		data, err := fs.ReadFile(tree, name)
+		if err != nil {
+			return err
 		}
 		files = append(files, source.File{Path: strings.TrimPrefix(strings.TrimPrefix(name, dir), "/"), Data: data})
 		return nil
