@@ -6,6 +6,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"testing"
@@ -56,17 +57,23 @@ type world struct {
 	status lab.Status
 	hub    client.Client
 	spokes map[string]client.Client
+	// webhooks is where the hub listens for Git servers.
+	webhooks string
 }
 
 func newWorld(ctx context.Context, dir string, spokes int) (*world, error) {
+	webhooks, err := freeAddress()
+	if err != nil {
+		return nil, err
+	}
 	l, err := lab.Start(ctx, lab.Options{
 		Dir: dir, Spokes: lab.DefaultSpokes(spokes), Programs: lab.ProgramsIn(bin), Products: true,
-		HubArgs: []string{"--render-deadline=5s"}, AgentArgs: []string{"--heartbeat=1s"},
+		HubArgs: []string{"--render-deadline=5s", "--webhook-bind-address=" + webhooks}, AgentArgs: []string{"--heartbeat=1s"},
 	})
 	if err != nil {
 		return nil, err
 	}
-	w := &world{lab: l, status: l.Status(), spokes: map[string]client.Client{}}
+	w := &world{lab: l, status: l.Status(), spokes: map[string]client.Client{}, webhooks: webhooks}
 	if w.hub, err = connect(w.status.Hub.Kubeconfig); err != nil {
 		return nil, err
 	}
@@ -76,6 +83,15 @@ func newWorld(ctx context.Context, dir string, spokes int) (*world, error) {
 		}
 	}
 	return w, nil
+}
+
+// freeAddress is an address that nobody listens on.
+func freeAddress() (string, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	return listener.Addr().String(), listener.Close()
 }
 
 func connect(kubeconfig string) (client.Client, error) {
