@@ -21,8 +21,10 @@ import (
 )
 
 const (
-	// pollFor is how long polls are watched.
-	pollFor = time.Minute
+	// pollEach is the interval of the row poll, and pollFor how long polls are
+	// watched: some intervals, after all GitRepos are Ready and one has passed.
+	pollEach = 15 * time.Second
+	pollFor  = 2 * time.Minute
 	// filesEach is the number of files of one bundle of the row scan.
 	filesEach = 25
 	gitSpace  = "fleet-default"
@@ -72,6 +74,19 @@ func (g *gitSite) follow(ctx context.Context, s *stage.Stage, i int, interval ti
 
 // await waits until n GitRepos are at a commit.
 func (g *gitSite) await(ctx context.Context, s *stage.Stage, n int, commit string) (time.Time, error) {
+	return g.until(ctx, s, n, "at commit "+commit, func(r *fleet.GitRepo) bool { return r.Status.Commit == commit })
+}
+
+// awaitReady waits until n GitRepos are Ready.
+func (g *gitSite) awaitReady(ctx context.Context, s *stage.Stage, n int) error {
+	_, err := g.until(ctx, s, n, "Ready", func(r *fleet.GitRepo) bool {
+		return fleet.IsConditionTrue(r.Status.Conditions, fleet.ConditionReady)
+	})
+	return err
+}
+
+// until waits until n GitRepos are as they should be.
+func (g *gitSite) until(ctx context.Context, s *stage.Stage, n int, what string, is func(*fleet.GitRepo) bool) (time.Time, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
 	for {
@@ -81,7 +96,7 @@ func (g *gitSite) await(ctx context.Context, s *stage.Stage, n int, commit strin
 		}
 		there := 0
 		for i := range list.Items {
-			if list.Items[i].Status.Commit == commit {
+			if is(&list.Items[i]) {
 				there++
 			}
 		}
@@ -90,7 +105,7 @@ func (g *gitSite) await(ctx context.Context, s *stage.Stage, n int, commit strin
 		}
 		select {
 		case <-ctx.Done():
-			return time.Time{}, fmt.Errorf("%d of %d GitRepos are at commit %s: %w", there, n, commit, ctx.Err())
+			return time.Time{}, fmt.Errorf("%d of %d GitRepos are %s: %w", there, n, what, ctx.Err())
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
@@ -98,7 +113,7 @@ func (g *gitSite) await(ctx context.Context, s *stage.Stage, n int, commit strin
 
 var pollRow = Row{
 	Name: "poll", N: 300, Repeats: 1,
-	Title: "N GitRepos, each of a repository of its own, polled every 15 s with no news",
+	Title: "N GitRepos, each of a repository of its own, polled every 15 s with no news, at rest",
 	measure: func(ctx context.Context, r *Run) error {
 		s, err := r.stage(ctx)
 		if err != nil {
@@ -115,11 +130,18 @@ var pollRow = Row{
 			return err
 		}
 		for i := range r.N {
-			if err := g.follow(ctx, s, i, 15*time.Second); err != nil {
+			if err := g.follow(ctx, s, i, pollEach); err != nil {
 				return err
 			}
 		}
 		if _, err := g.await(ctx, s, r.N, commit); err != nil {
+			return err
+		}
+		if err := g.awaitReady(ctx, s, r.N); err != nil {
+			return err
+		}
+		// The last poll of the start, and what it writes, is over.
+		if _, err := s.During(ctx, pollEach+pollEach/10); err != nil {
 			return err
 		}
 		memory, err := meter.WatchMemory(s.HubPID())
@@ -145,10 +167,12 @@ var pollRow = Row{
 // polled records what polls have cost, for an hour.
 func (r *Run) polled(asked int64, use meter.Use) {
 	hours := use.Took.Hours()
+	writes := func(q meter.Request) bool { return byHub(q) && q.IsWrite() && q.Resource != "leases" }
 	r.phase("poll", use)
 	for _, f := range []report.Figure{
 		{Name: "requests to Git servers per GitRepo and hour", Value: float64(asked) / float64(r.N) / hours, Floor: 240},
 		{Name: "requests of the hub to its API server per hour", Value: float64(use.Requests.Sum(byHub)) / hours},
+		{Name: "writes of them, but for its lease", Value: float64(use.Requests.Sum(writes)), Exact: true},
 		{Name: "CPU of the hub per hour", Unit: "s", Value: use.CPU[meter.Hub].Seconds() / hours},
 		{Name: "CPU of the API server per hour", Unit: "s", Value: use.CPU[meter.APIServer].Seconds() / hours},
 	} {

@@ -133,7 +133,13 @@ func (c *Controller) pack(ctx context.Context, op *fleet.HelmOp) error {
 	if version != op.Status.Version && op.Status.Version != "" {
 		c.Events.Eventf(op, nil, "Normal", "GotNewChartVersion", "Poll", "the chart goes from %s to %s", op.Status.Version, version)
 	}
-	if err := c.Bundles.Write(ctx, owner(op), bundleOf(op, draft), draft.Files); err != nil {
+	want := bundleOf(op, draft)
+	if want.Spec.OCIRegistrySecret == "" {
+		if want.Spec.OCIRegistrySecret, err = c.Bundles.Registry(ctx, op.Namespace); err != nil {
+			return err
+		}
+	}
+	if err := c.Bundles.Write(ctx, owner(op), want, draft.Files); err != nil {
 		return err
 	}
 	op.Status.Version = version

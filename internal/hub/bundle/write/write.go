@@ -67,7 +67,7 @@ func (w *Writer) Have(ctx context.Context, owner Owner, name string) (*Have, err
 // Write makes a Bundle be as wanted, with these files; it is not written where
 // it is so already. What the writer itself decides need not be in it.
 func (w *Writer) Write(ctx context.Context, owner Owner, want *fleet.Bundle, files []source.File) error {
-	values, err := w.finish(ctx, owner, want)
+	values, err := finish(owner, want)
 	if err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ func (w *Writer) Write(ctx context.Context, owner Owner, want *fleet.Bundle, fil
 }
 
 // finish adds what all Bundles have, and takes the values out.
-func (w *Writer) finish(ctx context.Context, owner Owner, want *fleet.Bundle) (*corev1.Secret, error) {
+func finish(owner Owner, want *fleet.Bundle) (*corev1.Secret, error) {
 	if want.Labels == nil {
 		want.Labels = map[string]string{}
 	}
@@ -119,15 +119,13 @@ func (w *Writer) finish(ctx context.Context, owner Owner, want *fleet.Bundle) (*
 	if err != nil {
 		return nil, fault.Stall("InvalidValues", err)
 	}
-	if want.Spec.OCIRegistrySecret == "" {
-		want.Spec.OCIRegistrySecret, err = w.registry(ctx, want.Namespace)
-	}
-	return values, err
+	return values, nil
 }
 
-// registry is the Secret with the registry for content that has the usual name,
-// where it exists.
-func (w *Writer) registry(ctx context.Context, namespace string) (string, error) {
+// Registry is the Secret with the registry for content that has the usual name,
+// where it exists: that of Bundles that name none. It is read once for all
+// Bundles of an owner.
+func (w *Writer) Registry(ctx context.Context, namespace string) (string, error) {
 	meta := &metav1.PartialObjectMetadata{}
 	meta.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
 	err := w.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: fleet.OCIStorageSecret}, meta)

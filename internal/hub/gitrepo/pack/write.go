@@ -23,12 +23,22 @@ import (
 // write makes the Bundles of a GitRepo be its drafts. The Bundle of a draft
 // with an error stays as it is.
 func (c *Controller) write(ctx context.Context, repo *fleet.GitRepo, commit string, drafts []bundle.Draft) error {
+	if len(drafts) == 0 {
+		return nil
+	}
+	registry := repo.Spec.OCIRegistrySecret
+	if registry == "" {
+		var err error
+		if registry, err = c.Bundles.Registry(ctx, repo.Namespace); err != nil {
+			return err
+		}
+	}
 	for i := range drafts {
 		draft := &drafts[i]
 		if draft.Err != nil {
 			continue
 		}
-		if err := c.Bundles.Write(ctx, owner(repo), bundleOf(repo, commit, draft), draft.Files); err != nil {
+		if err := c.Bundles.Write(ctx, owner(repo), bundleOf(repo, commit, registry, draft), draft.Files); err != nil {
 			if fault.KindOf(err) != fault.Stalled {
 				return err
 			}
@@ -61,7 +71,7 @@ func (c *Controller) prune(ctx context.Context, repo *fleet.GitRepo, remote git.
 }
 
 // bundleOf returns the Bundle for a draft, without its source.
-func bundleOf(repo *fleet.GitRepo, commit string, draft *bundle.Draft) *fleet.Bundle {
+func bundleOf(repo *fleet.GitRepo, commit, registry string, draft *bundle.Draft) *fleet.Bundle {
 	labels := maps.Clone(draft.Labels)
 	if labels == nil {
 		labels = map[string]string{}
@@ -71,7 +81,7 @@ func bundleOf(repo *fleet.GitRepo, commit string, draft *bundle.Draft) *fleet.Bu
 		ObjectMeta: metav1.ObjectMeta{Namespace: repo.Namespace, Name: draft.Name, Labels: labels},
 		Spec:       *draft.Spec.DeepCopy(),
 	}
-	want.Spec.OCIRegistrySecret = cmp.Or(want.Spec.OCIRegistrySecret, repo.Spec.OCIRegistrySecret)
+	want.Spec.OCIRegistrySecret = cmp.Or(want.Spec.OCIRegistrySecret, registry)
 	return want
 }
 
