@@ -28,9 +28,8 @@ type call struct {
 	urls []string
 	// pushes are what was pushed; none for an event that is of no interest.
 	pushes []push
-	// id tells two deliveries of equal bodies apart, where the server signs
-	// neither.
-	id string
+	// anywhere is project/name of a repository whose address is not told.
+	anywhere string
 }
 
 // push is a branch or a tag that has moved.

@@ -42,7 +42,7 @@ func readGogs(c *call, h http.Header, text []byte) error {
 	return c.readHub(event, text)
 }
 
-func readGitLab(c *call, h http.Header, text []byte) error {
+func readGitLab(c *call, _ http.Header, text []byte) error {
 	p, err := decode[struct {
 		Kind    string `json:"object_kind"`
 		Ref     string `json:"ref"`
@@ -58,7 +58,6 @@ func readGitLab(c *call, h http.Header, text []byte) error {
 		return err
 	}
 	c.urls = given(p.Project.HTTP, p.Project.SSH, p.Project.Web)
-	c.id = h.Get("X-Gitlab-Event-UUID")
 	if p.Kind == "push" || p.Kind == "tag_push" {
 		next := moved(p.Ref, p.After)
 		if p.Commit != "" { // of a tag the commit, and not the tag's object
@@ -142,6 +141,10 @@ func readBitbucketServer(c *call, _ http.Header, text []byte) error {
 		if ok {
 			c.urls = append(c.urls, base+"/scm/"+p.Repository.Project.Key+"/"+p.Repository.Slug)
 		}
+	}
+	if key, slug := p.Repository.Project.Key, p.Repository.Slug; len(c.urls) == 0 && key != "" && slug != "" {
+		// Servers that do not know their own address send no links.
+		c.anywhere = key + "/" + slug
 	}
 	for _, change := range p.Changes {
 		c.pushes = append(c.pushes, moved(change.Ref.ID, change.To))

@@ -40,6 +40,9 @@ func place(address string) string {
 	return host + "/" + path
 }
 
+// anywhere is the place of a repository whose server is not known.
+func anywhere(path string) string { return "*/" + strings.ToLower(path) }
+
 // divide takes host and path out of a URL or of the form user@host:path.
 func divide(address string) (host, path string) {
 	scheme, rest, ok := strings.Cut(address, "://")

@@ -2,7 +2,7 @@
 // only says "look now": it is written into status.webhookCommit and
 // status.lastWebhookTime of the GitRepos that follow what was pushed, and the
 // controller poll asks the Git server itself. Who is not known to hold the
-// secret, or sends the same once more, is refused.
+// secret is refused; the same once more is one look more.
 package webhook
 
 import (
@@ -16,8 +16,6 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	"golang.org/x/time/rate"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -37,8 +35,6 @@ const (
 	// waits for some patience.
 	atOnce   = 32
 	patience = 3 * time.Second
-	// perSecond and burst are how many requests are looked at.
-	perSecond, burst = 50, 200
 	// writers is how many GitRepos are written at once for one webhook.
 	writers = 8
 )
@@ -57,10 +53,11 @@ type Receiver struct {
 	Events    events.EventRecorder
 	Clock     clock.PassiveClock
 
-	seen  memory
-	rate  *rate.Limiter
-	slots chan struct{}
-	count *counter
+	sources sources
+	looks   looks
+	secrets secrets
+	slots   chan struct{}
+	count   *counter
 }
 
 // answer is what the sender is told.
@@ -72,11 +69,10 @@ type answer struct {
 }
 
 var (
-	refused  = answer{http.StatusUnauthorized, "the secret of this webhook is not the one that the hub knows for this repository, or the hub knows none", "unauthorized"}
-	replayed = answer{http.StatusConflict, "this delivery was taken before", "replayed"}
-	crowded  = answer{http.StatusTooManyRequests, "too many requests; try again later", "limited"}
-	nothing  = answer{http.StatusOK, "heard; no GitRepo follows what was pushed", "ignored"}
-	broken   = answer{http.StatusInternalServerError, "the hub could not take this webhook; try again", "failed"}
+	refused = answer{http.StatusUnauthorized, "the secret of this webhook is not the one that the hub knows for this repository, or the hub knows none", "unauthorized"}
+	crowded = answer{http.StatusTooManyRequests, "too many requests; try again later", "limited"}
+	nothing = answer{http.StatusOK, "heard; no GitRepo follows what was pushed", "ignored"}
+	broken  = answer{http.StatusInternalServerError, "the hub could not take this webhook; try again", "failed"}
 )
 
 // ServeHTTP takes one webhook.
@@ -95,7 +91,7 @@ func (r *Receiver) serve(w http.ResponseWriter, req *http.Request) (provider, an
 	if req.Method != http.MethodPost {
 		return "", answer{http.StatusMethodNotAllowed, "webhooks are sent by POST", "malformed"}
 	}
-	if !r.rate.Allow() {
+	if !r.sources.allow(source(req), r.Clock.Now()) {
 		return "", crowded
 	}
 	select {
@@ -149,13 +145,8 @@ func (r *Receiver) take(ctx context.Context, c call, h http.Header, body []byte)
 	if len(c.pushes) == 0 {
 		return nothing, nil
 	}
-	id := identify(c, body)
-	if !r.seen.take(id, r.Clock.Now()) {
-		return replayed, nil
-	}
 	told, err := r.tell(ctx, known, c.pushes)
 	if err != nil {
-		r.seen.forget(id)
 		return answer{}, err
 	}
 	if told == 0 {
@@ -171,6 +162,9 @@ func (r *Receiver) find(ctx context.Context, c call) ([]*fleet.GitRepo, error) {
 		if p := place(address); p != "" && !slices.Contains(places, p) {
 			places = append(places, p)
 		}
+	}
+	if c.anywhere != "" {
+		places = append(places, anywhere(c.anywhere))
 	}
 	var found []*fleet.GitRepo
 	for _, p := range places {
@@ -205,9 +199,18 @@ func (r *Receiver) tell(ctx context.Context, repos []*fleet.GitRepo, pushes []pu
 			continue
 		}
 		told++
-		group.Go(func() error { return r.note(ctx, repo, p) })
+		group.Go(func() error {
+			return r.looks.tell(client.ObjectKeyFromObject(repo), p, func(p push) error {
+				// It may be later, when the request is over.
+				ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+				defer cancel()
+				return r.note(ctx, repo, p)
+			})
+		})
 	}
-	return told, group.Wait()
+	err = group.Wait()
+	r.looks.forget()
+	return told, err
 }
 
 // note writes two fields that nobody else writes, whatever else has changed.
@@ -265,10 +268,10 @@ func (p *proof) by(ctx context.Context, key client.ObjectKey) (bool, error) {
 	if ok, asked := p.asked[key]; asked {
 		return ok, nil
 	}
-	secret := &corev1.Secret{}
-	if err := p.receiver.Live.Get(ctx, key, secret); err != nil {
+	data, err := p.receiver.secrets.get(ctx, p.receiver.Live, key, p.receiver.Clock.Now())
+	if err != nil {
 		return false, err
 	}
-	p.asked[key] = p.check(secret.Data)
+	p.asked[key] = p.check(data)
 	return p.asked[key], nil
 }

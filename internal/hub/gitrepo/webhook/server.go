@@ -7,10 +7,11 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"golang.org/x/time/rate"
 	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -49,16 +50,19 @@ func (r *Receiver) Setup(ctx context.Context, mgr manager.Manager, o Options) er
 
 // prepare makes what a receiver needs besides its fields.
 func (r *Receiver) prepare(registry prometheus.Registerer) {
-	r.rate = rate.NewLimiter(perSecond, burst)
 	r.slots = make(chan struct{}, atOnce)
 	r.count = newCounter(registry)
 }
 
+// placesOf are the place of a GitRepo, and that of its project and name at any
+// server.
 func placesOf(obj client.Object) []string {
-	if p := place(obj.(*fleet.GitRepo).Spec.Repo); p != "" {
-		return []string{p}
+	p := place(obj.(*fleet.GitRepo).Spec.Repo)
+	steps := strings.Split(p, "/")
+	if len(steps) < 3 {
+		return slices.DeleteFunc([]string{p}, func(p string) bool { return p == "" })
 	}
-	return nil
+	return []string{p, anywhere(strings.Join(steps[len(steps)-2:], "/"))}
 }
 
 func (r *Receiver) listen(ctx context.Context, mgr manager.Manager, o Options) (net.Listener, error) {
