@@ -30,7 +30,7 @@ type Row struct {
 // All are the rows, in the order of the table.
 func All() []Row {
 	return []Row{
-		registration, deploy, fanout, matrix, slope, payload, chunks, fetch, chartRow, largeChartRow, restart, herd, heartbeats, agent, board, pollRow, scanRow,
+		registration, deploy, fanout, matrix, slope, payload, chunks, fetch, chartRow, largeChartRow, restart, herd, heartbeats, agent, board, pollRow, scanRow, largeRow,
 	}
 }
 
