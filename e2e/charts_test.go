@@ -27,6 +27,8 @@ type realChart struct {
 	objects int
 	// source is true where only the cluster can render it.
 	source bool
+	// first are the values that it cannot do without.
+	first string
 	// values change an object of the chart when it is upgraded.
 	values string
 }
@@ -41,6 +43,7 @@ func TestRealCharts(t *testing.T) {
 		"gatekeeper":            {objects: 30, values: "replicas: 2"},
 		"base":                  {objects: 17},
 		"submariner-k8s-broker": {objects: 9},
+		"submariner-operator":   {objects: 36, first: operatorValues("1.10"), values: operatorValues("1.11")},
 		"kyverno":               {objects: 58, values: "admissionController: {replicas: 3}"},
 		// Its password is random.
 		"kube-prometheus-stack": {objects: 125, source: true, values: "grafana: {replicas: 2}"},
@@ -48,6 +51,11 @@ func TestRealCharts(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(charts)) {
 		t.Run(name, func(t *testing.T) { charts[name].run(t, name) })
 	}
+}
+
+// operatorValues are what submariner-operator cannot do without.
+func operatorValues(tag string) string {
+	return "submariner: {clusterId: c1}\n    operator: {image: {repository: example.com/operator, tag: '" + tag + "'}}"
 }
 
 func (c realChart) run(t *testing.T, name string) {
@@ -81,7 +89,7 @@ func (c realChart) run(t *testing.T, name string) {
 // directory is the unpacked chart with its fleet.yaml.
 func (c realChart) directory(t *testing.T, name string) files {
 	t.Helper()
-	out := files{"app/fleet.yaml": fleetYAML(name)}
+	out := files{"app/fleet.yaml": fleetYAML(name, c.first)}
 	for _, file := range rendertest.Chart(t, name) {
 		if len(file.Data) > 0 {
 			out[path.Join("app", file.Path)] = string(file.Data)
@@ -90,15 +98,19 @@ func (c realChart) directory(t *testing.T, name string) files {
 	return out
 }
 
-func fleetYAML(name string) string {
-	return "defaultNamespace: chart-" + name + "\nhelm:\n  releaseName: " + name + "\n"
+func fleetYAML(name, values string) string {
+	text := "defaultNamespace: chart-" + name + "\nhelm:\n  releaseName: " + name + "\n"
+	if values != "" {
+		text += "  values:\n    " + values + "\n"
+	}
+	return text
 }
 
 // upgrade changes what the chart has, and adds an object to it.
 func (c realChart) upgrade(name string) files {
 	out := files{"app/templates/extra.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: extra}\ndata: {release: {{ .Release.Name }}}\n"}
 	if c.values != "" {
-		out["app/fleet.yaml"] = fleetYAML(name) + "  values:\n    " + c.values + "\n"
+		out["app/fleet.yaml"] = fleetYAML(name, c.values)
 	}
 	return out
 }

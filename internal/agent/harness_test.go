@@ -16,6 +16,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/testr"
+	"github.com/prometheus/client_golang/prometheus"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -166,6 +167,8 @@ type world struct {
 	neighbours []string
 	// poll is the time between two looks at the hub; 0 watches.
 	poll time.Duration
+	// metrics is where the agent's are; nil has none.
+	metrics *prometheus.Registry
 	// wants are the objects of each deployment ID, and firsts the first
 	// deployment ID of each bundle.
 	wants  map[string][]*unstructured.Unstructured
@@ -227,8 +230,13 @@ func (w *world) start() *world {
 	w.ended = ended
 	go func() {
 		defer close(ended)
+		var metrics prometheus.Registerer
+		if w.metrics != nil {
+			metrics = w.metrics
+		}
 		done <- agent.Run(ctx, agent.Options{
-			Spoke: spoke, Hub: hub,
+			Metrics: metrics,
+			Spoke:   spoke, Hub: hub,
 			HubNamespace: w.namespace, Namespace: w.state, Identity: "test",
 			RancherFleet: w.neighbours, Heartbeat: time.Minute, Settle: w.settle, Poll: w.poll, Renderer: render.New(), Clock: clock.RealClock{},
 		})

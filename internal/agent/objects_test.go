@@ -42,15 +42,17 @@ func TestKeepPolicy(t *testing.T) {
 	w := newWorld(t)
 	shop := w.ns("shop")
 	kept := fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {namespace: %s, name: kept, annotations: {helm.sh/resource-policy: keep}}\n", shop)
-	w.deploy("web", []string{configMap(shop, "a", "1"), kept})
+	unpruned := fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {namespace: %s, name: unpruned, annotations: {objectset.rio.cattle.io/prune: \"false\"}}\n", shop)
+	w.deploy("web", []string{configMap(shop, "a", "1"), kept, unpruned})
 	w.start()
 	w.until("web", ready)
 	w.deploy("web", []string{configMap(shop, "a", "1")})
 	bd := w.until("web", ready)
-	if len(bd.Status.HeldObjects) != 1 || bd.Status.HeldObjects[0].Name != "kept" {
-		t.Errorf("held: %+v", bd.Status.HeldObjects)
+	if held := bd.Status.HeldObjects; len(held) != 2 || held[0].Name != "kept" || held[1].Name != "unpruned" {
+		t.Errorf("held: %+v", held)
 	}
 	w.must("v1/ConfigMap", shop, "kept")
+	w.must("v1/ConfigMap", shop, "unpruned")
 }
 
 func TestRefusedSecretIsNamedWithoutItsValues(t *testing.T) {
