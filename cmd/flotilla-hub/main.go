@@ -55,7 +55,7 @@ type flags struct {
 	renderProfiles                                         string
 	webhooks                                               webhook.Options
 	renderDeadline                                         time.Duration
-	renderMemory, gitCacheSize                             int64
+	renderMemory, gitCacheSize, maxBundlesSize             int64
 	renderers, maxRenders                                  int
 	charts                                                 chart.Limits
 	mirrors                                                []string
@@ -68,6 +68,7 @@ func parse(args []string) (flags, error) {
 	set.StringVar(&f.namespace, "namespace", fleet.SystemNamespace, "namespace for what is the hub's own")
 	set.StringVar(&f.cacheDir, "cache-dir", filepath.Join(os.TempDir(), "flotilla-hub"), "directory for clones; it may be lost at any time")
 	set.Int64Var(&f.gitCacheSize, "git-cache-size", 1<<30, "how many bytes of clones stay in --cache-dir; the least recently used go first; 0 is no bound")
+	set.Int64Var(&f.maxBundlesSize, "git-max-bundles-size", 256<<20, "how many bytes the files of all bundles of one GitRepo may have together, which are in memory at once; 0 is no bound")
 	set.StringVar(&f.metrics, "metrics-bind-address", ":8080", "address of the Prometheus metrics; 0 turns them off")
 	set.StringVar(&f.pprof, "pprof-bind-address", "", "address of profiles of this program, such as localhost:6060; none where empty")
 	set.StringVar(&f.level, "log-level", "info", "debug, info or error")
@@ -131,7 +132,7 @@ func run(ctx context.Context, args []string) error {
 	})
 	defer pool.Close()
 	return hub.Run(ctx, hub.Options{
-		Config: config, Namespace: f.namespace, CacheDir: f.cacheDir, GitCacheSize: f.gitCacheSize, Identity: identity,
+		Config: config, Namespace: f.namespace, CacheDir: f.cacheDir, GitCacheSize: f.gitCacheSize, MaxBundlesSize: f.maxBundlesSize, Identity: identity,
 		RegistrySecret: f.registrySecret, Charts: f.charts, Mirrors: mirrors,
 		Renderer: pool, MaxRenders: f.maxRenders, MetricsAddress: f.metrics, PprofAddress: f.pprof,
 		Webhooks: f.webhooks,

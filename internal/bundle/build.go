@@ -28,11 +28,14 @@ type builder struct {
 	// the values and hence are no resources.
 	valuesFiles []string
 	warnings    []fault.Note
+	// bytes is what all bundles have read so far.
+	bytes *int64
 }
 
 // build returns the draft of a place, or false where there is nothing to deploy.
-func build(tree source.Tree, in Input, p place) (Draft, bool) {
-	b := &builder{fsys: tree.FS, in: in, place: p}
+// bytes counts what was read.
+func build(tree source.Tree, in Input, p place, bytes *int64) (Draft, bool) {
+	b := &builder{fsys: tree.FS, in: in, place: p, bytes: bytes}
 	draft := Draft{Name: names.Bundle(in.RepoName, p.dir, p.options), Path: p.dir}
 	config, err := b.readConfig(&draft)
 	if err == nil {
@@ -143,6 +146,9 @@ func (b *builder) load(spec *fleet.BundleSpec, customizations []fleet.BundleTarg
 	}
 	l.files = slices.DeleteFunc(l.files, b.isConfig)
 	slices.Sort(l.files)
+	if err := b.mayRead(l.files); err != nil {
+		return nil, err
+	}
 	files := make([]source.File, 0, len(l.files))
 	for _, name := range l.files {
 		data, err := fs.ReadFile(b.fsys, path.Join(b.dir, name))
@@ -152,6 +158,31 @@ func (b *builder) load(spec *fleet.BundleSpec, customizations []fleet.BundleTarg
 		files = append(files, source.File{Path: name, Data: data})
 	}
 	return files, nil
+}
+
+// mayRead refuses files that would need more memory than a hub gives to one
+// GitRepo, before they are read.
+func (b *builder) mayRead(files []string) error {
+	if b.in.MaxBytes <= 0 {
+		return nil
+	}
+	own, largest, at := int64(0), int64(0), ""
+	for _, name := range files {
+		info, err := fs.Stat(b.fsys, path.Join(b.dir, name))
+		if err != nil {
+			return fmt.Errorf("cannot read %s: %w", path.Join(b.dir, name), err)
+		}
+		if own += info.Size(); info.Size() > largest {
+			largest, at = info.Size(), path.Join(b.dir, name)
+		}
+	}
+	if *b.bytes+own > b.in.MaxBytes {
+		return fault.Stall(reasonTooLarge, fmt.Errorf("the %d files of the directory %q have %d bytes (the largest: %s with %d), and with the bundles before it more than %d, "+
+			"which is all that the bundles of one GitRepo may have: narrow spec.paths, name what is not deployed in a .fleetignore, or raise --git-max-bundles-size of the hub",
+			len(files), b.dir, own, at, largest, b.in.MaxBytes))
+	}
+	*b.bytes += own
+	return nil
 }
 
 // isConfig tells whether a file configures the bundle and is no resource.

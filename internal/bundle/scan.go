@@ -19,6 +19,7 @@ const (
 	reasonFleetYAML = "InvalidFleetYAML"
 	reasonFile      = "InvalidFile"
 	reasonName      = "DuplicateName"
+	reasonTooLarge  = "BundlesTooLarge"
 )
 
 // Scan returns the bundles of a snapshot, sorted by path. A directory that is
@@ -33,8 +34,9 @@ func Scan(tree source.Tree, in Input) ([]Draft, error) {
 	}
 	places, err := find(tree, in)
 	var drafts []Draft
+	var bytes int64
 	for _, p := range places {
-		if draft, ok := build(tree, in, p); ok {
+		if draft, ok := build(tree, in, p, &bytes); ok {
 			drafts = append(drafts, draft)
 		}
 	}

@@ -256,6 +256,25 @@ func TestBothSpellingsOfFleetYAML(t *testing.T) {
 	}
 }
 
+func TestBundlesThatAreTooLarge(t *testing.T) {
+	files := tree("a/fleet.yaml: {}\na/x.yaml: 12345678\nb/fleet.yaml: {}\nb/x.yaml: 1\nb/y.yaml: 123456\nc/fleet.yaml: {}\nc/x.yaml: 12")
+	for limit, refused := range map[int64]string{0: "", 17: "", 10: "b"} {
+		drafts, err := Scan(files, Input{RepoName: "repo", MaxBytes: limit})
+		if err != nil || len(drafts) != 3 {
+			t.Fatalf("limit %d: %v, %v", limit, show(drafts), err)
+		}
+		for _, d := range drafts {
+			if (d.Err != nil) != (d.Path == refused) {
+				t.Errorf("limit %d: %s has error %v", limit, d.Path, d.Err)
+			}
+		}
+		const want = `the 2 files of the directory "b" have 7 bytes (the largest: b/y.yaml with 6), and with the bundles before it more than 10, `
+		if refused == "b" && (!strings.Contains(drafts[1].Err.Error(), want) || !strings.Contains(drafts[1].Err.Error(), "--git-max-bundles-size") || fault.ReasonOf(drafts[1].Err, "") != "BundlesTooLarge") {
+			t.Errorf("%v", drafts[1].Err)
+		}
+	}
+}
+
 func TestSourceDigest(t *testing.T) {
 	digestOf := func(files string) string {
 		drafts, err := Scan(tree(files), Input{RepoName: "repo"})

@@ -40,6 +40,10 @@ type Input struct {
 	// group "default".
 	Targets []fleet.GitTarget
 
+	// MaxBytes is how many bytes the files of all bundles may have together: they
+	// are in memory at once. 0 is no bound.
+	MaxBytes int64
+
 	// Strict makes errors of warnings.
 	Strict bool
 }

@@ -70,6 +70,9 @@ type Options struct {
 	CacheDir string
 	// GitCacheSize is how many bytes of clones stay there; 0 is no bound.
 	GitCacheSize int64
+	// MaxBundlesSize is how many bytes the bundles of one GitRepo may have
+	// together; 0 is no bound.
+	MaxBundlesSize int64
 	// Identity tells this hub from another; see guard.Guard.
 	Identity string
 	// Renderer renders; it must be safe for concurrent use.
@@ -231,7 +234,7 @@ func wire(ctx context.Context, mgr manager.Manager, w wiring) error {
 		mgr.Add(manager.RunnableFunc(w.guard.Run)),
 		(&poll.Controller{Client: c, Access: reach, Events: events, Clock: now}).Setup(ctx, mgr),
 		(&webhook.Receiver{Client: c, Live: w.live, Namespace: w.options.Namespace, Events: events, Clock: now}).Setup(ctx, mgr, w.options.Webhooks),
-		(&pack.Controller{Client: c, Live: w.live, Access: reach, Git: clones, Charts: fetcher, Bundles: packed, Events: events, Clock: now}).Setup(mgr),
+		(&pack.Controller{Client: c, Live: w.live, Access: reach, Git: clones, Charts: fetcher, Bundles: packed, Events: events, Clock: now, MaxBytes: w.options.MaxBundlesSize}).Setup(mgr),
 		(&helmop.Controller{Client: c, Live: w.live, Access: reach, Charts: fetcher, Bundles: packed, Events: events, Clock: now}).Setup(mgr),
 		(&deploy.Controller{Client: c, Live: w.live, Stages: stages, Store: store, Registries: where,
 			Capabilities: capabilities.NewReader(c), Events: events, Clock: now}).Setup(ctx, mgr),

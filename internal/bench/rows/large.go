@@ -52,6 +52,13 @@ func largeRepositories(n int) []largeRepository {
 
 // make fills the repository of a number.
 func (g *gitSite) make(ctx context.Context, repo string, l largeRepository) (string, error) {
+	if err := g.git.Create(ctx, repo); err != nil {
+		return "", err
+	}
+	// Noise has no deltas, and the server is not what is measured.
+	if _, err := g.git.Git(ctx, repo, "config", "pack.window", "0"); err != nil {
+		return "", err
+	}
 	source := rand.NewChaCha8([32]byte{1})
 	files := map[string]string{"app/fleet.yaml": "namespace: default\n", "app/cm.yaml": stage.ConfigMap("app-"+repo, "one")}
 	for i := range l.files {

@@ -65,6 +65,9 @@ type Controller struct {
 	Bundles *write.Writer
 	Events  events.EventRecorder
 	Clock   clock.PassiveClock
+	// MaxBytes is how many bytes the bundles of one GitRepo may have together; 0 is
+	// no bound.
+	MaxBytes int64
 
 	taken    taken
 	statuses reconcile.Written
@@ -129,9 +132,11 @@ func (c *Controller) pack(ctx context.Context, repo *fleet.GitRepo) error {
 	var tree source.Tree
 	var drafts []bundle.Draft
 	var scanErr error
+	in := scanInput(repo)
+	in.MaxBytes = c.MaxBytes
 	if err := c.fetch(ctx, remote, commit, func(t source.Tree) {
 		tree = t
-		drafts, scanErr = bundle.Scan(tree, scanInput(repo))
+		drafts, scanErr = bundle.Scan(tree, in)
 	}); err != nil {
 		return err
 	}
