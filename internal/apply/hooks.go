@@ -101,7 +101,9 @@ type HookError struct {
 	Ref Ref
 	// Event is what it runs at.
 	Event hook.Event
-	Err   error
+	// Made is true where it was made just now.
+	Made bool
+	Err  error
 }
 
 // Error names the hook and says why.
@@ -121,8 +123,8 @@ func (e *Engine) RunHooks(ctx context.Context, p *Plan, of HookRun) ([]Ref, erro
 		if slices.Contains(done, h.ref) {
 			continue
 		}
-		if err := r.hook(ctx, h, of.ID); err != nil {
-			return done, &HookError{Ref: h.ref, Event: of.Event, Err: err}
+		if made, err := r.hook(ctx, h, of.ID); err != nil {
+			return done, &HookError{Ref: h.ref, Event: of.Event, Made: made, Err: err}
 		}
 		done = append(done, h.ref)
 	}
@@ -131,22 +133,23 @@ func (e *Engine) RunHooks(ctx context.Context, p *Plan, of HookRun) ([]Ref, erro
 
 // hook makes one hook unless this run has made it, and tells whether it is
 // finished.
-func (r *run) hook(ctx context.Context, h hookItem, id string) error {
+func (r *run) hook(ctx context.Context, h hookItem, id string) (made bool, err error) {
 	head, err := r.engine.client.Head(ctx, h.ref)
 	if err != nil && !apierrors.IsNotFound(err) {
-		return noKind(err)
+		return false, noKind(err)
 	}
 	if err != nil || head.Annotations[RunAnnotation] != id || head.DeletionTimestamp != nil {
 		if err == nil {
 			if err := r.clear(ctx, h, head); err != nil {
-				return err
+				return false, err
 			}
 		}
 		if err := r.makeHook(ctx, h, id); err != nil {
-			return err
+			return false, err
 		}
+		made = true
 	}
-	return r.finished(ctx, h.ref)
+	return made, r.finished(ctx, h.ref)
 }
 
 // makeHook applies a hook, marked as one of this run.

@@ -50,6 +50,7 @@ import (
 	"github.com/flotilla-sh/flotilla/internal/pipeline"
 	"github.com/flotilla-sh/flotilla/internal/render"
 	"github.com/flotilla-sh/flotilla/internal/source/chart"
+	"github.com/flotilla-sh/flotilla/internal/source/git"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
 
@@ -68,6 +69,9 @@ type Options struct {
 	Namespace string
 	// CacheDir holds clones; it may be lost at any time.
 	CacheDir string
+	// Git answers for the repositories of GitRepos; nil asks their servers, and
+	// keeps clones in CacheDir.
+	Git git.Source
 	// GitCacheSize is how many bytes of clones stay there; 0 is no bound.
 	GitCacheSize int64
 	// MaxBundlesSize is how many bytes the bundles of one GitRepo may have
@@ -216,6 +220,10 @@ func wire(ctx context.Context, mgr manager.Manager, w wiring) error {
 	if err != nil {
 		return err
 	}
+	repos := w.options.Git
+	if repos == nil {
+		repos = clones
+	}
 	standard := client.ObjectKey{}
 	if name := w.options.RegistrySecret; name != "" {
 		standard = client.ObjectKey{Namespace: w.options.Namespace, Name: name}
@@ -232,9 +240,9 @@ func wire(ctx context.Context, mgr manager.Manager, w wiring) error {
 	)
 	setups := []error{
 		mgr.Add(manager.RunnableFunc(w.guard.Run)),
-		(&poll.Controller{Client: c, Access: reach, Events: events, Clock: now}).Setup(ctx, mgr),
+		(&poll.Controller{Client: c, Git: repos, Access: reach, Events: events, Clock: now}).Setup(ctx, mgr),
 		(&webhook.Receiver{Client: c, Live: w.live, Namespace: w.options.Namespace, Events: events, Clock: now}).Setup(ctx, mgr, w.options.Webhooks),
-		(&pack.Controller{Client: c, Live: w.live, Access: reach, Git: clones, Charts: fetcher, Bundles: packed, Events: events, Clock: now, MaxBytes: w.options.MaxBundlesSize}).Setup(mgr),
+		(&pack.Controller{Client: c, Live: w.live, Access: reach, Git: repos, Charts: fetcher, Bundles: packed, Events: events, Clock: now, MaxBytes: w.options.MaxBundlesSize}).Setup(mgr),
 		(&helmop.Controller{Client: c, Live: w.live, Access: reach, Charts: fetcher, Bundles: packed, Events: events, Clock: now}).Setup(mgr),
 		(&deploy.Controller{Client: c, Live: w.live, Stages: stages, Store: store, Registries: where,
 			Capabilities: capabilities.NewReader(c), Events: events, Clock: now}).Setup(ctx, mgr),

@@ -69,6 +69,7 @@ func (w *world) wrong() []string {
 		out = append(out, w.wrongDeployments(c, ready)...)
 	}
 	out = append(out, w.wrongBundles(ready)...)
+	out = append(out, w.wrongRepos()...)
 	for i, c := range w.model.clusters {
 		if len(out) == 0 {
 			out = w.wrongKinds(i, c)

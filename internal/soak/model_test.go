@@ -54,6 +54,10 @@ type bundle struct {
 	traits
 	// failing lets the hook before its present content fail.
 	failing bool
+	// repo is where it comes from; nil for one that people write on the hub.
+	repo *repo
+	// stays is true for the one that its repository always has.
+	stays bool
 }
 
 // traits are what a bundle has besides its objects.

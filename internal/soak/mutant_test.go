@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -95,7 +96,8 @@ func (m mutant) caught(t *testing.T, overlay string) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("the mutant does not build: %v\n%s", err, out)
 	}
-	run := exec.Command(program, "-test.failfast", "-test.run", "^(TestSeeds|TestHarmAtEachWrite)$", "-seeds", *mutantSeeds)
+	run := exec.Command(program, "-test.failfast", "-test.run", "^(TestSeeds|TestHarmAtEachWrite)$", "-test.timeout", "8m", "-seeds", *mutantSeeds)
+	run.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	out, err := run.CombinedOutput()
 	if err == nil {
 		t.Errorf("%s: nobody noticed", m.name)

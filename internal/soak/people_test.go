@@ -26,6 +26,10 @@ func (w *world) meta(name string) metav1.ObjectMeta {
 func (w *world) write(b *bundle) {
 	w.model.bundles[b.name] = b
 	w.watch.note(w.model)
+	if b.repo != nil {
+		w.push(b.repo, false)
+		return
+	}
 	ctx := context.Background()
 	w.must(retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		obj := &fleet.Bundle{ObjectMeta: w.meta(b.name)}
@@ -45,6 +49,10 @@ func (w *world) write(b *bundle) {
 func (w *world) erase(b *bundle) {
 	delete(w.model.bundles, b.name)
 	w.watch.note(w.model)
+	if b.repo != nil {
+		w.push(b.repo, false)
+		return
+	}
 	w.must(client.IgnoreNotFound(w.direct.hub.Delete(context.Background(), &fleet.Bundle{ObjectMeta: w.meta(b.name)})))
 }
 

@@ -32,7 +32,7 @@ var (
 // actual is the pace on real API servers: every second counts.
 var actual = pace{
 	step: 4 * time.Second, fault: 4 * time.Second, converge: 3 * time.Minute, look: 500 * time.Millisecond,
-	quiet: 4 * time.Second, restart: 300 * time.Millisecond, settle: 500 * time.Millisecond, work: time.Second,
+	quiet: 4 * time.Second, poll: time.Second, restart: 300 * time.Millisecond, settle: 500 * time.Millisecond, work: time.Second,
 }
 
 // TestRealSeeds runs the same scripts and faults on real API servers.
@@ -123,7 +123,7 @@ func served(ctx context.Context, c client.Client, crd *apiextensionsv1.CustomRes
 // nobody runs any more who would do it.
 func (w *world) leave() {
 	ctx := context.Background()
-	lists := []client.ObjectList{&fleet.BundleDeploymentList{}, &fleet.BundleList{}, &fleet.ClusterList{}}
+	lists := []client.ObjectList{&fleet.GitRepoList{}, &fleet.BundleDeploymentList{}, &fleet.BundleList{}, &fleet.ClusterList{}}
 	for _, list := range lists {
 		w.must(w.direct.hub.List(ctx, list))
 		w.must(w.erased(ctx, list))
@@ -133,6 +133,10 @@ func (w *world) leave() {
 func (w *world) erased(ctx context.Context, list client.ObjectList) error {
 	var objects []client.Object
 	switch l := list.(type) {
+	case *fleet.GitRepoList:
+		for i := range l.Items {
+			objects = append(objects, &l.Items[i])
+		}
 	case *fleet.BundleDeploymentList:
 		for i := range l.Items {
 			objects = append(objects, &l.Items[i])

@@ -44,6 +44,7 @@ func (w *world) play() {
 	}
 	for range 4 + w.rand.IntN(10) {
 		w.take(w.draw())
+		w.take(step{name: "git", do: (*world).gitStep})
 		w.pause()
 	}
 	w.tidy()
@@ -100,11 +101,15 @@ func (w *world) tidy() {
 			w.trace("tidy: %s", b)
 		}
 	}
+	w.mendRepos()
 }
 
 // String describes a bundle.
 func (b *bundle) String() string {
 	text := fmt.Sprintf("%s on %v with %v", b.name, b.rings, b.objects)
+	if b.repo != nil {
+		text += " from " + b.repo.name
+	}
 	for word, on := range map[string]bool{
 		" bad": b.bad, " failing": b.failing, " paused": b.paused, " correcting": b.correct, " hooks": b.hooks, " waves": b.waves, " chart": b.chart,
 	} {
@@ -147,6 +152,7 @@ func (w *world) stepCreate() string {
 	for range 1 + w.rand.IntN(3) {
 		b.objects[w.fresh("o")] = w.model.next()
 	}
+	w.fromGit(b)
 	w.write(b)
 	return b.String()
 }
@@ -218,7 +224,7 @@ func (w *world) stepRename() string {
 
 func (w *world) stepRemove() string {
 	b := w.any()
-	if b == nil || !w.known() {
+	if b == nil || b.stays || !w.known() {
 		return ""
 	}
 	w.erase(b)
@@ -228,7 +234,7 @@ func (w *world) stepRemove() string {
 // stepAnew deletes a bundle and makes it again under its name.
 func (w *world) stepAnew() string {
 	b := w.any()
-	if b == nil || !w.known() {
+	if b == nil || b.stays || !w.known() {
 		return ""
 	}
 	w.erase(b)

@@ -46,7 +46,7 @@ func logger(w *world, name string) logr.Logger {
 // virtual is the pace of virtual time.
 var virtual = pace{
 	step: 5 * time.Minute, fault: 3 * time.Minute, converge: 3 * time.Hour, look: 20 * time.Second,
-	quiet: 8 * time.Minute, restart: 3 * time.Second, settle: 10 * time.Second, work: 40 * time.Second,
+	quiet: 8 * time.Minute, poll: 30 * time.Second, restart: 3 * time.Second, settle: 10 * time.Second, work: 40 * time.Second,
 }
 
 func TestSeeds(t *testing.T) {
@@ -96,6 +96,10 @@ func worldInMemory(t *testing.T, seed uint64, clusters int, p pace) *world {
 	}
 	w = newWorld(t, seed, "s", s, p)
 	w.watch = watch
+	watch.runaway = func() {
+		fmt.Printf("seed %d: programs run away:\n%s\n", seed, w.last(40))
+		os.Exit(1)
+	}
 	t.Cleanup(func() {
 		// What was left behind in a bubble holds on to the servers.
 		for _, server := range all {

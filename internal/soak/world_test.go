@@ -43,7 +43,9 @@ type pace struct {
 	// converge is how long reaching what is wanted may take, look how often it
 	// is looked at, and quiet how long nothing may be written afterwards.
 	converge, look, quiet time.Duration
-	restart               time.Duration
+	// poll is how often repositories are looked at.
+	poll    time.Duration
+	restart time.Duration
 	// work is how long controllers of clusters take for an object at most.
 	work time.Duration
 	// settle is how long agents wait for another bundle to take an object over.
@@ -76,6 +78,12 @@ type world struct {
 	edited map[string]bool
 	cut    map[int]bool
 	made   int
+	// git has the repositories, in the worlds that have some; luck decides on
+	// what happens with them.
+	git    *gitServer
+	gitops bool
+	repos  []*repo
+	luck   *rand.Rand
 
 	// halt ends what plays the controllers of clusters.
 	halt context.CancelFunc
@@ -91,8 +99,9 @@ func newWorld(t *testing.T, seed uint64, id string, s servers, p pace) *world {
 	w := &world{
 		t: t, seed: seed, rand: rand.New(rand.NewPCG(seed, 1)), pace: p, begin: time.Now(),
 		model:  &model{names: namesOf(id), bundles: map[string]*bundle{}},
-		edited: map[string]bool{}, cut: map[int]bool{},
+		edited: map[string]bool{}, cut: map[int]bool{}, gitops: seed%5 == 2, luck: rand.New(rand.NewPCG(seed, 2)),
 	}
+	w.git = newGitServer(seed, p.fault/4, w.trace)
 	w.direct.hub = w.client(s.hub)
 	for i, config := range s.spokes {
 		w.direct.spokes = append(w.direct.spokes, w.client(config))
@@ -144,6 +153,13 @@ func (w *world) story() string {
 	return strings.Join(w.lines, "\n")
 }
 
+// last is the end of the story.
+func (w *world) last(lines int) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return strings.Join(w.lines[max(0, len(w.lines)-lines):], "\n")
+}
+
 func (w *world) proxy(name string) *faultproxy.Proxy { return faultproxy.New(name, w.trace) }
 
 func (w *world) hubComponent(config *rest.Config) *component {
@@ -152,7 +168,7 @@ func (w *world) hubComponent(config *rest.Config) *component {
 		name: "hub", proxies: []*faultproxy.Proxy{proxy}, pause: w.pace.restart, trace: w.trace,
 		run: func(ctx context.Context, kill func()) error {
 			return hub.Run(ctx, hub.Options{
-				Config: proxy.Connect(config, kill), Namespace: w.model.names.hub, CacheDir: dir,
+				Config: proxy.Connect(config, kill), Namespace: w.model.names.hub, CacheDir: dir, Git: w.git,
 				Identity: "hub", Renderer: render.New(), MetricsAddress: "0",
 			})
 		},
@@ -160,7 +176,11 @@ func (w *world) hubComponent(config *rest.Config) *component {
 }
 
 func (w *world) agent(i int, s servers) *component {
-	name := fmt.Sprintf("c%d", i+1)
+	name, poll := fmt.Sprintf("c%d", i+1), time.Duration(0)
+	if w.seed%6 == 1 {
+		// Lists may come from a cache that is behind; a watch begins with the truth.
+		poll = w.pace.poll
+	}
 	toHub, toSpoke := w.proxy(name+" to hub"), w.proxy(name+" to itself")
 	return &component{
 		name: name, proxies: []*faultproxy.Proxy{toHub, toSpoke}, pause: w.pace.restart, trace: w.trace,
@@ -168,7 +188,7 @@ func (w *world) agent(i int, s servers) *component {
 			return agent.Run(logr.NewContext(ctx, logger(w, name)), agent.Options{
 				Spoke: toSpoke.Connect(s.spokes[i], kill), Hub: toHub.Connect(s.hub, kill),
 				HubNamespace: clusternames.ClusterNamespace(w.model.names.fleet, name), Namespace: w.model.names.agent,
-				Identity: name, Heartbeat: time.Minute, Settle: w.pace.settle, Renderer: render.New(), Clock: clock.RealClock{},
+				Identity: name, Heartbeat: time.Minute, Poll: poll, Settle: w.pace.settle, Renderer: render.New(), Clock: clock.RealClock{},
 			})
 		},
 	}
@@ -218,6 +238,7 @@ func (w *world) faults(on bool) {
 		w.trace("faults: %s", plan)
 		decide = func(q faultproxy.Request) faultproxy.Fault { return unlocked(q, plan.Decide(q)) }
 	}
+	w.git.faults(on)
 	for _, p := range w.proxies() {
 		p.Use(decide)
 		if !on {

@@ -77,7 +77,7 @@ func (r *release) settled(ctx context.Context, last bool) error {
 		r.turn(&next)
 	} else {
 		now := *next.Release
-		now.Wave, now.Since = now.Wave+1, r.clock.Now().UTC().Truncate(time.Second)
+		now.Wave, now.Since = now.Wave+1, r.now()
 		next.Release = &now
 	}
 	*r.record = next

@@ -14,8 +14,13 @@ import (
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
 
-// hookTimeout bounds each phase of hooks where timeoutSeconds says nothing.
-const hookTimeout = 5 * time.Minute
+const (
+	// hookTimeout bounds each hook where timeoutSeconds says nothing.
+	hookTimeout = 5 * time.Minute
+	// hookTurn is how soon a hook is made once its turn has come, where nothing
+	// is in the way.
+	hookTurn = 30 * time.Second
+)
 
 // release is a release under way.
 type release struct {
@@ -181,19 +186,20 @@ func (r *release) hooks(ctx context.Context) (bool, error) {
 	if err == nil {
 		return true, r.passed(ctx, done)
 	}
-	if len(done) > len(current.Done) {
-		if err := r.store(ctx, func(now *state.Release) { now.Done = done }); err != nil {
+	broken, ok := errors.AsType[*apply.HookError](err)
+	if begins := len(done) > len(current.Done); begins || ok && r.lateMade(broken) {
+		if err := r.store(ctx, func(now *state.Release) { now.Done, now.Since = done, r.now() }); err != nil {
 			return false, err
 		}
+		current = r.record.Release
 	}
-	broken, ok := errors.AsType[*apply.HookError](err)
 	if !ok {
 		return false, err
 	}
 	switch left := timeoutOf(r.record.Options) - r.clock.Since(current.Since); {
 	case fault.KindOf(err) == fault.Stalled:
 		return false, r.failed(ctx, broken, err)
-	case left <= 0:
+	case left <= 0 && (fault.ReasonOf(err, "") == apply.ReasonHookRunning || apply.IsRefused(err)):
 		return false, r.failed(ctx, broken, fmt.Errorf("%w; it was given %s (helm.timeoutSeconds)", err, timeoutOf(r.record.Options)))
 	case fault.ReasonOf(err, "") == apply.ReasonHookRunning:
 		r.await("waits for "+err.Error(), false, min(fault.AfterOf(err), left))
@@ -202,6 +208,16 @@ func (r *release) hooks(ctx context.Context) (bool, error) {
 	return false, err
 }
 
+// lateMade tells whether a hook was made long after its turn had come: the
+// cluster was out of reach meanwhile, or did not take it. Its time begins now.
+func (r *release) lateMade(h *apply.HookError) bool {
+	return h.Made && r.clock.Since(r.record.Release.Since) > hookTurn
+}
+
+// now is the time as releases store it.
+func (r *release) now() time.Time { return r.clock.Now().UTC().Truncate(time.Second) }
+
+// timeoutOf is how long each hook is given.
 func timeoutOf(o fleet.BundleDeploymentOptions) time.Duration {
 	if o.Helm != nil && o.Helm.TimeoutSeconds > 0 {
 		return time.Duration(o.Helm.TimeoutSeconds) * time.Second

@@ -71,14 +71,19 @@ func (r *release) removalHooks(ctx context.Context) (bool, error) {
 		}
 		return false, r.drop(ctx, event, nil)
 	}
-	if serr := r.store(ctx, func(now *state.Release) { now.Done = done }); serr != nil {
+	broken, ok := errors.AsType[*apply.HookError](err)
+	begins := len(done) > len(current.Done) || ok && r.lateMade(broken)
+	if serr := r.store(ctx, func(now *state.Release) {
+		if now.Done = done; begins {
+			now.Since = r.now()
+		}
+	}); serr != nil {
 		return false, serr
 	}
-	broken, ok := errors.AsType[*apply.HookError](err)
 	if !ok {
 		return false, err
 	}
-	late := r.clock.Since(current.Since) > timeoutOf(r.record.Options)
+	late := r.clock.Since(r.record.Release.Since) > timeoutOf(r.record.Options)
 	if fault.KindOf(err) == fault.Stalled || late {
 		// The next attempt is a run of its own.
 		anew := state.NewRelease(current.ID, state.Delete, r.clock.Now())

@@ -72,7 +72,7 @@ type Release struct {
 	Event Event `json:"event"`
 	// Phase is what is being done.
 	Phase Phase `json:"phase"`
-	// Since is when the phase began.
+	// Since is when the phase began, or its present hook or wave.
 	Since time.Time `json:"since"`
 	// Done are the hooks of the phase that are finished.
 	Done []apply.Ref `json:"done,omitempty"`

@@ -84,6 +84,9 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 			return reconcile.Result(ctx, err)
 		}
 	}
+	if err := c.doubt(ctx, cluster); err != nil {
+		return reconcile.Result(ctx, err)
+	}
 	patcher := c.statuses.Patcher(c.Client, cluster)
 	err := c.register(ctx, cluster)
 	fleet.SetCondition(&cluster.Status.Conditions, reconcile.Outcome(fleet.ConditionProcessed, err), c.Clock.Now())
@@ -95,6 +98,21 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return reconcile.Result(ctx, patchErr)
 	}
 	return reconcile.Result(ctx, err)
+}
+
+// doubt takes back that a Cluster is processed whose namespace is gone, before
+// it is made again: a hub that ends meanwhile would leave it half made, and the
+// next one would believe that all is there.
+func (c *Controller) doubt(ctx context.Context, cluster *fleet.Cluster) error {
+	namespace := names.ClusterNamespace(cluster.Namespace, cluster.Name)
+	stays, err := removal.NamespaceStays(ctx, c.Client, namespace)
+	if err != nil || stays || !fleet.IsConditionTrue(cluster.Status.Conditions, fleet.ConditionProcessed) {
+		return err
+	}
+	patcher := c.statuses.Patcher(c.Client, cluster)
+	fleet.SetCondition(&cluster.Status.Conditions, reconcile.Outcome(fleet.ConditionProcessed,
+		fault.Wait(namespaceSoon, "NamespaceGone", fmt.Errorf("namespace %s is gone; it is made again", namespace))), c.Clock.Now())
+	return patcher.Status(ctx, cluster)
 }
 
 func (c *Controller) register(ctx context.Context, cluster *fleet.Cluster) error {

@@ -47,19 +47,13 @@ const (
 	overtakenSoon = 2 * time.Second
 )
 
-// Fetcher gives the tree of a commit to a reader, as often as it lacks
-// something that the reader looks for.
-type Fetcher interface {
-	Read(ctx context.Context, remote git.Remote, commit string, read func(source.Tree)) error
-}
-
 // Controller packs.
 type Controller struct {
 	Client client.Client
 	// Live reads what a deletion depends on, past all caches.
 	Live   client.Reader
 	Access *access.Reader
-	Git    Fetcher
+	Git    git.Source
 	// Charts fetches charts from elsewhere.
 	Charts  *chart.Fetcher
 	Bundles *write.Writer

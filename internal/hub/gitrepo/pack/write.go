@@ -60,7 +60,7 @@ func (c *Controller) prune(ctx context.Context, repo *fleet.GitRepo, remote git.
 	if err != nil || len(gone) == 0 {
 		return err
 	}
-	newest, err := git.Resolve(ctx, remote)
+	newest, err := c.Git.Resolve(ctx, remote)
 	if err != nil {
 		return fmt.Errorf("ask whether %s is the newest commit, before bundles are deleted: %w", commit, err)
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/flotilla-sh/flotilla/internal/fault"
 	"github.com/flotilla-sh/flotilla/internal/hub/access"
 	"github.com/flotilla-sh/flotilla/internal/reconcile"
+	"github.com/flotilla-sh/flotilla/internal/source/git"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
 
@@ -40,6 +41,8 @@ const never = 10000 * time.Hour
 // Controller polls.
 type Controller struct {
 	Client client.Client
+	// Git is asked for the newest commits.
+	Git    git.Source
 	Access *access.Reader
 	Events events.EventRecorder
 	Clock  clock.PassiveClock
@@ -54,7 +57,7 @@ type Controller struct {
 func (c *Controller) Setup(ctx context.Context, mgr ctrl.Manager) error {
 	answers := make(chan event.GenericEvent, 1024)
 	c.polling = ctx
-	c.poller = NewPoller(func(repo types.NamespacedName) {
+	c.poller = NewPoller(c.Git.Resolve, func(repo types.NamespacedName) {
 		answers <- event.GenericEvent{Object: &fleet.GitRepo{ObjectMeta: metav1.ObjectMeta{Namespace: repo.Namespace, Name: repo.Name}}}
 	})
 	return ctrl.NewControllerManagedBy(mgr).

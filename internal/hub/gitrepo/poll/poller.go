@@ -75,10 +75,11 @@ type poll struct {
 	until    time.Time
 }
 
-// NewPoller returns a Poller that calls notify when an answer changed.
-func NewPoller(notify func(types.NamespacedName)) *Poller {
+// NewPoller returns a Poller that asks by resolve, and calls notify when an
+// answer changed.
+func NewPoller(resolve func(context.Context, git.Remote) (string, error), notify func(types.NamespacedName)) *Poller {
 	return &Poller{
-		resolve:  git.Resolve,
+		resolve:  resolve,
 		notify:   notify,
 		polls:    map[string]*poll{},
 		identity: map[types.NamespacedName]string{},

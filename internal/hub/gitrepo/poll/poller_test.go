@@ -30,18 +30,18 @@ type server struct {
 
 func newServer(t *testing.T) (*server, context.Context) {
 	s := &server{commit: "one", asked: map[string]int{}, start: time.Now()}
-	s.poller = NewPoller(func(repo types.NamespacedName) {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.told = append(s.told, repo.Name)
-	})
-	s.poller.resolve = func(_ context.Context, remote git.Remote) (string, error) {
+	resolve := func(_ context.Context, remote git.Remote) (string, error) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.asked[remote.Credentials.Username]++
 		s.at = append(s.at, time.Since(s.start))
 		return s.commit, s.err
 	}
+	s.poller = NewPoller(resolve, func(repo types.NamespacedName) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.told = append(s.told, repo.Name)
+	})
 	return s, t.Context()
 }
 
