@@ -1,12 +1,14 @@
 package hubtest_test
 
 import (
+	"fmt"
 	"testing"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -43,6 +45,29 @@ func (r *registration) reconcile() int32 {
 	r.must(err)
 	r.exists(r.cluster)
 	return r.counter.writes.Load() - before
+}
+
+// TestRegisterKeepsWhoAppliedACluster looks at the record of owners: it is kept
+// where somebody needs it to take a field away again, and costs nobody else.
+func TestRegisterKeepsWhoAppliedACluster(t *testing.T) {
+	r := newRegistration(t)
+	r.reconcile()
+	if len(r.cluster.ManagedFields) != 0 {
+		t.Errorf("a Cluster that nobody applied server-side has a record of owners: %v", r.cluster.ManagedFields)
+	}
+
+	r = newRegistration(t)
+	apply := func(text string) {
+		t.Helper()
+		r.must(r.client.Patch(r.ctx, r.cluster, client.RawPatch(types.ApplyPatchType, []byte(text)), client.FieldOwner("gitops"), client.ForceOwnership))
+	}
+	head := fmt.Sprintf("apiVersion: fleet.cattle.io/v1alpha1\nkind: Cluster\nmetadata:\n  namespace: %s\n  name: %s\n", r.cluster.Namespace, r.cluster.Name)
+	apply(head + "  labels: {env: prod, region: eu}\n")
+	r.reconcile()
+	apply(head + "  labels: {env: prod}\n")
+	if r.exists(r.cluster); r.cluster.Labels["region"] != "" || r.cluster.Labels["env"] != "prod" {
+		t.Errorf("the labels are %v, want the one that is still applied", r.cluster.Labels)
+	}
 }
 
 func TestRegisterMakesWhatBelongsToACluster(t *testing.T) {

@@ -151,6 +151,7 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 // heartbeat that comes afterwards is seen in the light of this verdict.
 func (c *Controller) judge(key types.NamespacedName, cluster *fleet.Cluster, lease *coordinationv1.Lease) (fleet.Condition, time.Duration) {
 	if lease.Spec.RenewTime == nil {
+		c.forget(key) // the Lease was made anew
 		return fleet.Condition{Type: fleet.ConditionOnline, Status: metav1.ConditionUnknown, Reason: fleet.ReasonNeverSeen,
 			Message: "the agent has never reported"}, 0
 	}

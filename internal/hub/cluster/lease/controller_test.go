@@ -187,6 +187,12 @@ func TestOnlyNewsIsLookedAt(t *testing.T) {
 	if !passes(func() { s.lease.Spec.LeaseDurationSeconds = ptr.To(int32(300)) }) {
 		t.Error("another interval is not looked at")
 	}
+	if s.lease.Spec.RenewTime = nil; look() != metav1.ConditionUnknown {
+		t.Fatal("a Lease that was made anew is taken for one that was renewed")
+	}
+	if !passes(beats) || look() != metav1.ConditionTrue {
+		t.Error("the first heartbeat after the Lease was made anew is not looked at")
+	}
 	if s.clock.Step(time.Hour); look() != metav1.ConditionFalse {
 		t.Fatal("an hour of silence is not offline")
 	}
