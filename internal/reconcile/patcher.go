@@ -27,18 +27,21 @@ type Patcher struct {
 // Status writes the status of obj where it differs from what was read. Several
 // controllers share one status and one list of conditions. What the others
 // have written since is kept as far as the cache knows it; beyond that the
-// patch is refused, and the caller looks again: as it does where there is
-// nothing to write, and the cache does not have the last write.
+// patch is refused, and the caller looks again: as it does where what was read
+// is older than what this controller has written itself.
 func (p *Patcher) Status(ctx context.Context, obj client.Object) error {
+	if err := p.written.behind(obj); err != nil {
+		return err
+	}
 	if equality.Semantic.DeepEqual(statusOf(p.base), statusOf(obj)) {
-		return p.current(ctx)
+		return p.confirm(ctx)
 	}
 	change, err := difference(p.base, obj)
 	if err != nil {
 		return err
 	}
 	if len(change) == 0 {
-		return p.current(ctx)
+		return p.confirm(ctx)
 	}
 	version, conditions, err := p.latest(ctx, obj)
 	if err != nil {
@@ -84,8 +87,13 @@ func (p *Patcher) write(ctx context.Context, obj client.Object, data []byte) (st
 
 // latest returns the version and the conditions that a change is to be based
 // on: those of the cache, or, where the caller has written the object since,
-// those that it was read with.
+// those that it was read with. These it is, too, where nobody knows whether the
+// last write was done: what differs from them may not be all that differs from
+// what there is.
 func (p *Patcher) latest(ctx context.Context, obj client.Object) (string, []fleet.Condition, error) {
+	if p.written.open(obj) {
+		return obj.GetResourceVersion(), conditionsOf(p.base), nil
+	}
 	cached := reflect.New(reflect.TypeOf(obj).Elem()).Interface().(client.Object)
 	if err := p.client.Get(ctx, client.ObjectKeyFromObject(obj), cached, client.UnsafeDisableDeepCopy); err != nil {
 		return "", nil, err

@@ -19,16 +19,16 @@ import (
 
 const (
 	// behindSoon is when to look again at an object of which the cache is behind.
-	behindSoon = time.Second
+	behindSoon = 300 * time.Millisecond
 	// writtenMost bounds what is remembered: an object that is gone is not
 	// looked at again.
 	writtenMost = 4096
 )
 
-// Written knows the last status that a controller wrote of each object. What
-// is to be may be what a cache has that is behind, and not what the API server
-// has: that nothing is to be written is true only where the cache has the last
-// write. Nobody else would look again, as a status is no reason to.
+// Written knows the last status that a controller wrote of each object. A cache
+// may not have it yet. What differs from an older state is not what differs from
+// the one that the API server has, and nobody would look again, as a status is
+// no reason to.
 type Written struct {
 	once sync.Once
 	last *lru.Cache
@@ -62,20 +62,38 @@ func refused(err error) bool {
 	return ok && status.ErrStatus.Code >= http.StatusBadRequest && status.ErrStatus.Code < http.StatusInternalServerError
 }
 
-// current returns nothing where base is as the API server has it, as far as
-// this controller has written it.
-func (p *Patcher) current(ctx context.Context) error {
-	last, ok := p.written.last.Get(p.base.GetUID())
-	if !ok {
+// behind is an error where obj was read before the last write was seen.
+func (w *Written) behind(obj client.Object) error {
+	version := w.version(obj)
+	if version == "" {
 		return nil
 	}
+	if order, err := resourceversion.CompareResourceVersion(obj.GetResourceVersion(), version); err == nil && order < 0 {
+		return fault.Wait(behindSoon, "Behind", fmt.Errorf("the cache does not have the last status of %s yet", client.ObjectKeyFromObject(obj)))
+	}
+	return nil
+}
+
+// open tells whether nobody knows if the last write of obj was done.
+func (w *Written) open(obj client.Object) bool {
+	_, known := w.last.Get(obj.GetUID())
+	return known && w.version(obj) == ""
+}
+
+// version is what the last write of obj made; empty where that is not known.
+func (w *Written) version(obj client.Object) string {
+	last, _ := w.last.Get(obj.GetUID())
 	version, _ := last.(string)
-	if version == "" {
+	return version
+}
+
+// confirm returns nothing where base, which needs no change, is what the API
+// server has, as far as this controller has written it.
+func (p *Patcher) confirm(ctx context.Context) error {
+	if p.written.open(p.base) {
 		if err := p.ask(ctx); err != nil {
 			return err
 		}
-	} else if order, err := resourceversion.CompareResourceVersion(p.base.GetResourceVersion(), version); err == nil && order < 0 {
-		return fault.Wait(behindSoon, "Behind", fmt.Errorf("the cache does not have the last status of %s yet", client.ObjectKeyFromObject(p.base)))
 	}
 	p.written.last.Remove(p.base.GetUID())
 	return nil

@@ -116,6 +116,53 @@ func TestNothingToWrite(t *testing.T) {
 	}
 }
 
+// TestSomethingElseToWrite: what differs from a state that is behind is not all
+// that differs from what there is.
+func TestSomethingElseToWrite(t *testing.T) {
+	waits := func(err error) bool { return fault.KindOf(err) == fault.Waiting }
+	fine := func(err error) bool { return err == nil }
+	for name, tt := range map[string]struct {
+		answer error // to the write before
+		caught bool  // the cache has it when the object is read
+		later  bool  // the cache has it when the object is written
+		want   func(error) bool
+	}{
+		"the cache has the last write":                 {nil, true, true, fine},
+		"the cache is behind":                          {nil, false, false, waits},
+		"the cache catches up meanwhile":               {nil, false, true, waits},
+		"the last write was refused":                   {conflict, false, false, fine},
+		"an answer was lost":                           {lost, false, false, apierrors.IsConflict},
+		"an answer was lost, the cache catches up":     {lost, false, true, apierrors.IsConflict},
+		"an answer was lost, the cache had it in time": {lost, true, true, fine},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &server{live: 1, cached: 1, answer: tt.answer}
+			var written Written
+			read := func() *fleet.Cluster {
+				return &fleet.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "a", UID: "u", ResourceVersion: strconv.Itoa(s.cached)}}
+			}
+			cluster := read()
+			p := written.Patcher(s, cluster)
+			cluster.Status.Namespace = "there"
+			if err := p.Status(t.Context(), cluster); !errors.Is(err, tt.answer) {
+				t.Fatalf("the write before: %v", err)
+			}
+			if tt.caught {
+				s.cached = s.live
+			}
+			cluster = read()
+			p = written.Patcher(s, cluster)
+			if tt.later {
+				s.cached = s.live
+			}
+			cluster.Status.UnknownDeployments = 7
+			if err := p.Status(t.Context(), cluster); !tt.want(err) {
+				t.Errorf("something else: %v", err)
+			}
+		})
+	}
+}
+
 // decode reads a patch, and tells whether it is about the status.
 func decode(data []byte, into *fleet.Cluster) (bool, error) {
 	parts := map[string]json.RawMessage{}
