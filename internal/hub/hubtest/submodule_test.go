@@ -37,7 +37,7 @@ func TestSubmoduleOfAGitRepo(t *testing.T) {
 	w.start()
 	w.create(&fleet.GitRepo{ObjectMeta: w.meta("repo"), Spec: fleet.GitRepoSpec{
 		Repo: served.URL + "/repo.git", Branch: "main", Paths: []string{"app", "lib"},
-		PollingInterval: &metav1.Duration{Duration: time.Second},
+		PollingInterval: &metav1.Duration{Duration: time.Hour},
 	}})
 	got := &fleet.GitRepo{ObjectMeta: w.meta("repo")}
 	stalled := func() string {

@@ -101,12 +101,18 @@ func writesOf(r apireq.Request) bool { return work(r) && r.Writes() }
 func (w *whole) rest() {
 	w.Helper()
 	seen, since := -1, time.Now()
-	w.eventually("come to rest", func() bool {
+	quiet := func() bool {
 		if n := len(w.proxy.Seen(work)); n != seen {
 			seen, since = n, time.Now()
 		}
 		return time.Since(since) > 2*time.Second
-	})
+	}
+	for deadline := time.Now().Add(2 * time.Minute); !quiet(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			all := w.proxy.Seen(work)
+			w.Fatalf("the hub does not come to rest within two minutes; it has asked last: %v", all[max(0, len(all)-20):])
+		}
+	}
 }
 
 // clusters makes clusters whose agents have reported.
