@@ -72,10 +72,13 @@ bench-compare: build controlplane ## Measure another commit and this one (BASE=c
 	$(BIN)/flotilla-bench --bin=$(BIN) --out=$(OUT) $(BENCH_FLAGS) && \
 	$(BIN)/flotilla-bench compare $(BIN)/bench-base.json $(OUT)
 
-.PHONY: equality
-equality: ## Compare renders with the real helm and kustomize (builds them first, about three minutes)
+.PHONY: tools
+tools: ## Build the real helm and kustomize into bin/tools, for equality and the test of adoption (about three minutes)
 	@mkdir -p $(BIN)/tools
 	cd tools/equality && go build -o $(BIN)/tools/ helm.sh/helm/v3/cmd/helm sigs.k8s.io/kustomize/kustomize/v5
+
+.PHONY: equality
+equality: tools ## Compare renders with the real helm and kustomize
 	go test -count=1 ./internal/render -run TestEqual -v -tools=$(BIN)/tools
 
 .PHONY: golden

@@ -61,7 +61,8 @@ func installers() map[string]func(w *world, namespace string, objects []string) 
 		"kubectl apply":               func(w *world, _ string, objects []string) { w.kubectl(objects, "apply") },
 		"kubectl apply --server-side": func(w *world, _ string, objects []string) { w.kubectl(objects, "apply", "--server-side") },
 		"kubectl create":              func(w *world, _ string, objects []string) { w.kubectl(objects, "create") },
-		"Helm 3":                      (*world).helm,
+		"Helm 3's client":             (*world).helm,
+		"helm install":                (*world).helmInstall,
 		"Rancher Fleet's agent":       (*world).rancherFleet,
 	}
 }
@@ -95,6 +96,32 @@ func (w *world) helm(namespace string, objects []string) {
 	}
 	if _, err := helm.Create(resources); err != nil {
 		w.t.Fatal(err)
+	}
+}
+
+// helmInstall installs objects as the release web with the real helm.
+func (w *world) helmInstall(namespace string, objects []string) {
+	w.t.Helper()
+	program := filepath.Join(*bin, "tools", "helm")
+	if _, err := os.Stat(program); err != nil {
+		w.t.Skipf("needs the program: run `make tools` first (%v)", err)
+	}
+	dir := w.t.TempDir()
+	for name, text := range map[string]string{
+		"Chart.yaml":         "apiVersion: v2\nname: web\nversion: 1.0.0\n",
+		"templates/all.yaml": strings.Join(objects, "---\n"),
+	} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+			w.t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	cmd := exec.Command(program, "install", "web", dir, "--namespace", namespace, "--kubeconfig", w.kubeconfig(w.t))
+	if out, err := cmd.CombinedOutput(); err != nil {
+		w.t.Fatalf("helm install: %v\n%s", err, out)
 	}
 }
 

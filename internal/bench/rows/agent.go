@@ -3,6 +3,7 @@ package rows
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -52,7 +53,7 @@ type agentRun struct {
 }
 
 func (a *agentRun) measure(ctx context.Context) error {
-	for _, step := range []func(context.Context) error{a.idle, a.install, a.resync, a.drift, a.full} {
+	for _, step := range []func(context.Context) error{a.idle, a.install, a.upgrade, a.resync, a.drift, a.full} {
 		if err := a.stage.Rest(ctx); err != nil {
 			return err
 		}
@@ -100,26 +101,47 @@ func (a *agentRun) bundle(i int) stage.Bundle {
 }
 
 func (a *agentRun) install(ctx context.Context) error {
-	mark, err := a.spoke.Meter.Begin(ctx)
-	if err != nil {
-		return err
-	}
-	b := a.bundle(0)
-	if err := a.stage.Create(ctx, b); err != nil {
-		return err
-	}
-	if _, err := a.stage.AwaitReady(ctx, stage.Want{b.Name: 1}); err != nil {
-		return err
-	}
-	if err := a.spoke.Meter.Quiet(ctx, calmAgent, meter.Request.Flotilla); err != nil {
-		return err
-	}
-	use, err := a.spoke.Meter.End(ctx, mark)
+	use, err := a.rollout(ctx, a.stage.Create)
 	if err != nil {
 		return err
 	}
 	a.record(report.Figure{Name: "spoke requests of a 10-object install", Value: a.onSpoke("install", use), Floor: 11, Goal: "≤ 15", Peer: "48", Exact: true})
 	return nil
+}
+
+// upgrade changes each object of the bundle.
+func (a *agentRun) upgrade(ctx context.Context) error {
+	use, err := a.rollout(ctx, func(ctx context.Context, b stage.Bundle) error {
+		for name, text := range b.Files {
+			b.Files[name] = strings.Replace(text, "wanted", "wanted now", 1)
+		}
+		return a.stage.Update(ctx, b)
+	})
+	if err != nil {
+		return err
+	}
+	a.record(report.Figure{Name: "spoke requests of a 10-object upgrade", Value: a.onSpoke("upgrade", use), Floor: 11, Exact: true})
+	return nil
+}
+
+// rollout does something to the first bundle, and returns what it costs until
+// all is ready and at rest.
+func (a *agentRun) rollout(ctx context.Context, act func(context.Context, stage.Bundle) error) (meter.Use, error) {
+	mark, err := a.spoke.Meter.Begin(ctx)
+	if err != nil {
+		return meter.Use{}, err
+	}
+	b := a.bundle(0)
+	if err := act(ctx, b); err != nil {
+		return meter.Use{}, err
+	}
+	if _, err := a.stage.AwaitReady(ctx, stage.Want{b.Name: 1}); err != nil {
+		return meter.Use{}, err
+	}
+	if err := a.spoke.Meter.Quiet(ctx, calmAgent, meter.Request.Flotilla); err != nil {
+		return meter.Use{}, err
+	}
+	return a.spoke.Meter.End(ctx, mark)
 }
 
 // resync makes the hub say again what is there already.
