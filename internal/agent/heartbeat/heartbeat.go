@@ -59,17 +59,11 @@ func (b Beat) Run(ctx context.Context) {
 }
 
 func (b Beat) once(ctx context.Context) (lost bool, err error) {
-	patch, err := json.Marshal(map[string]any{
-		// Whose the fields are interests nobody, and to keep it up is a good
-		// part of what a heartbeat costs the hub's API server: an object whose
-		// record is empty gets none by an update.
-		"metadata": map[string]any{"managedFields": []any{map[string]any{}}},
-		"spec": map[string]any{
-			"renewTime":            metav1.NewMicroTime(b.Clock.Now()),
-			"holderIdentity":       b.Identity,
-			"leaseDurationSeconds": int32(b.Interval / time.Second),
-		},
-	})
+	patch, err := json.Marshal(map[string]any{"spec": map[string]any{
+		"renewTime":            metav1.NewMicroTime(b.Clock.Now()),
+		"holderIdentity":       b.Identity,
+		"leaseDurationSeconds": int32(b.Interval / time.Second),
+	}})
 	if err != nil {
 		return false, fmt.Errorf("encode the heartbeat: %w", err)
 	}
