@@ -73,6 +73,23 @@ var (
 	lost     = syscall.ECONNRESET
 )
 
+// wrote is a server that a controller has written to, with that answer, what the
+// controller knows of it, and how it reads the object from its cache.
+func wrote(t *testing.T, answer error) (*server, *Written, func() *fleet.Cluster) {
+	t.Helper()
+	s, written := &server{live: 1, cached: 1, answer: answer}, &Written{}
+	read := func() *fleet.Cluster {
+		return &fleet.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "a", UID: "u", ResourceVersion: strconv.Itoa(s.cached)}}
+	}
+	cluster := read()
+	p := written.Patcher(s, cluster)
+	cluster.Status.Namespace = "there"
+	if err := p.Status(t.Context(), cluster); !errors.Is(err, answer) {
+		t.Fatalf("the write before: %v", err)
+	}
+	return s, written, read
+}
+
 // TestNothingToWrite: what a cache that is behind has is no reason to write
 // nothing.
 func TestNothingToWrite(t *testing.T) {
@@ -90,22 +107,12 @@ func TestNothingToWrite(t *testing.T) {
 		"a server error leaves it open as well": {apierrors.NewInternalError(errors.New("x")), false, apierrors.IsConflict, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &server{live: 1, cached: 1, answer: tt.answer}
-			var written Written
-			read := func() *fleet.Cluster {
-				return &fleet.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "a", UID: "u", ResourceVersion: strconv.Itoa(s.cached)}}
-			}
-			cluster := read()
-			p := written.Patcher(s, cluster)
-			cluster.Status.Namespace = "there"
-			if err := p.Status(t.Context(), cluster); !errors.Is(err, tt.answer) {
-				t.Fatalf("the write before: %v", err)
-			}
+			s, written, read := wrote(t, tt.answer)
 			if tt.catch {
 				s.cached = s.live
 			}
 			s.patches = 0
-			cluster = read() // as it was wanted before, and is again
+			cluster := read() // as it was wanted before, and is again
 			if err := written.Patcher(s, cluster).Status(t.Context(), cluster); !tt.want(err) {
 				t.Errorf("nothing to write: %v", err)
 			}
@@ -136,22 +143,12 @@ func TestSomethingElseToWrite(t *testing.T) {
 		"an answer was lost, the cache had it in time": {lost, true, true, fine},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &server{live: 1, cached: 1, answer: tt.answer}
-			var written Written
-			read := func() *fleet.Cluster {
-				return &fleet.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "a", UID: "u", ResourceVersion: strconv.Itoa(s.cached)}}
-			}
-			cluster := read()
-			p := written.Patcher(s, cluster)
-			cluster.Status.Namespace = "there"
-			if err := p.Status(t.Context(), cluster); !errors.Is(err, tt.answer) {
-				t.Fatalf("the write before: %v", err)
-			}
+			s, written, read := wrote(t, tt.answer)
 			if tt.caught {
 				s.cached = s.live
 			}
-			cluster = read()
-			p = written.Patcher(s, cluster)
+			cluster := read()
+			p := written.Patcher(s, cluster)
 			if tt.later {
 				s.cached = s.live
 			}
