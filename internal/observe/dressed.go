@@ -6,12 +6,7 @@ import "github.com/flotilla-sh/flotilla/internal/apply"
 func (t *Tracker) Dress(owner apply.Owner, namespace string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	g := t.groups[owner.Label]
-	if g == nil {
-		g = &group{owner: owner, objects: map[apply.Ref]*tracked{}}
-		t.groups[owner.Label] = g
-	}
-	g.dressed = namespace
+	t.group(owner).dressed = namespace
 }
 
 // Dresses tells whether any bundle has set something on its namespace.

@@ -155,11 +155,7 @@ func NewTracker(c clock.PassiveClock, notify func(label string, after time.Durat
 func (t *Tracker) Begin(owner apply.Owner) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	g := t.groups[owner.Label]
-	if g == nil {
-		g = &group{objects: map[apply.Ref]*tracked{}}
-		t.groups[owner.Label] = g
-	}
+	g := t.group(owner)
 	g.owner, g.busy = owner, true
 	if g.pending == nil {
 		g.pending = map[apply.Ref]*Seen{}
@@ -196,16 +192,22 @@ func (t *Tracker) Track(owner apply.Owner, inventory apply.Inventory) {
 	t.wake(owner.Label, look)
 }
 
-// Await asks to be told of any change of these objects, and of no others that
-// are not tracked.
-func (t *Tracker) Await(owner apply.Owner, refs []apply.Ref) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+// group returns what is known of an owner, which may be nothing yet; mu is held.
+func (t *Tracker) group(owner apply.Owner) *group {
 	g := t.groups[owner.Label]
 	if g == nil {
 		g = &group{owner: owner, objects: map[apply.Ref]*tracked{}}
 		t.groups[owner.Label] = g
 	}
+	return g
+}
+
+// Await asks to be told of any change of these objects, and of no others that
+// are not tracked.
+func (t *Tracker) Await(owner apply.Owner, refs []apply.Ref) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	g := t.group(owner)
 	g.awaited = map[apply.Ref]bool{}
 	for _, ref := range refs {
 		g.awaited[ref] = true

@@ -111,10 +111,9 @@ func (g *gitSite) until(ctx context.Context, s *stage.Stage, n int, what string,
 	}
 }
 
-var pollRow = Row{
-	Name: "poll", N: 300, Repeats: 1,
-	Title: "N GitRepos, each of a repository of its own, polled every 15 s with no news, at rest",
-	measure: func(ctx context.Context, r *Run) error {
+// withGit starts a hub and a Git server for a row.
+func withGit(measure func(context.Context, *Run, *stage.Stage, *gitSite) error) func(context.Context, *Run) error {
+	return func(ctx context.Context, r *Run) error {
 		s, err := r.stage(ctx)
 		if err != nil {
 			return err
@@ -125,6 +124,14 @@ var pollRow = Row{
 			return err
 		}
 		defer g.stop()
+		return measure(ctx, r, s, g)
+	}
+}
+
+var pollRow = Row{
+	Name: "poll", N: 300, Repeats: 1,
+	Title: "N GitRepos, each of a repository of its own, polled every 15 s with no news, at rest",
+	measure: withGit(func(ctx context.Context, r *Run, s *stage.Stage, g *gitSite) error {
 		commit, err := g.commit(ctx, map[string]string{"a.yaml": stage.ConfigMap("app", "one")})
 		if err != nil {
 			return err
@@ -161,7 +168,7 @@ var pollRow = Row{
 		r.polled(asked, use)
 		r.memory(peak)
 		return nil
-	},
+	}),
 }
 
 // polled records what polls have cost, for an hour.
@@ -196,17 +203,7 @@ func scanned(n int) map[string]string {
 var scanRow = Row{
 	Name: "scan", N: 200, Repeats: 1,
 	Title: fmt.Sprintf("commit → Bundles: N bundles of %d files in one repository, then a commit that changes one file", filesEach),
-	measure: func(ctx context.Context, r *Run) error {
-		s, err := r.stage(ctx)
-		if err != nil {
-			return err
-		}
-		defer func() { _ = s.Stop() }()
-		g, err := newGitSite()
-		if err != nil {
-			return err
-		}
-		defer g.stop()
+	measure: withGit(func(ctx context.Context, r *Run, s *stage.Stage, g *gitSite) error {
 		commit, err := g.commit(ctx, scanned(r.N))
 		if err != nil {
 			return err
@@ -238,7 +235,7 @@ var scanRow = Row{
 		}
 		r.memory(peak)
 		return nil
-	},
+	}),
 }
 
 // scan measures one commit; a poll a second is in its time.

@@ -77,17 +77,7 @@ func (g *gitSite) make(ctx context.Context, repo string, l largeRepository) (str
 var largeRow = Row{
 	Name: "large-repo", N: 1000, Repeats: 1,
 	Title: fmt.Sprintf("a repository of N MB and one of N × %d files, with one bundle each; another GitRepo meanwhile", filesPerMB),
-	measure: func(ctx context.Context, r *Run) error {
-		s, err := r.stage(ctx)
-		if err != nil {
-			return err
-		}
-		defer func() { _ = s.Stop() }()
-		g, err := newGitSite()
-		if err != nil {
-			return err
-		}
-		defer g.stop()
+	measure: withGit(func(ctx context.Context, r *Run, s *stage.Stage, g *gitSite) error {
 		commit, err := g.commit(ctx, map[string]string{"a.yaml": stage.ConfigMap("app", "zero")})
 		if err != nil {
 			return err
@@ -104,7 +94,7 @@ var largeRow = Row{
 			}
 		}
 		return nil
-	},
+	}),
 }
 
 // large measures a repository: its first commit, while another GitRepo gets one,
