@@ -67,6 +67,9 @@ type Plan struct {
 	Removing []string
 	// Orphans counts deployments whose cluster is not known.
 	Orphans int
+	// Unreported tells that some cluster has yet to say that it runs what it
+	// should once the plan is carried out.
+	Unreported bool
 }
 
 // Update is a change of one deployment. New has no status, which is the agent's.
@@ -110,6 +113,7 @@ func (p *Plan) decideWanted(in Input, want Desired, have *fleet.BundleDeployment
 	case have == nil && want.Held:
 	case have == nil:
 		p.Create = append(p.Create, newDeployment(in, want))
+		p.Unreported = true
 	case removed(have), !have.DeletionTimestamp.IsZero() && have.Spec.Removal == nil:
 		// Released first; the next look creates it anew. A deletion without
 		// a mark takes nothing off the cluster.
@@ -119,6 +123,8 @@ func (p *Plan) decideWanted(in Input, want Desired, have *fleet.BundleDeployment
 		next := changeable(have)
 		fill(next, in, want)
 		p.update(have, next)
+		p.Unreported = p.Unreported || next.Spec.StagedDeploymentID != "" ||
+			next.Spec.DeploymentID != have.Status.AppliedDeploymentID
 	}
 }
 

@@ -37,6 +37,7 @@ func have(change ...func(*fleet.BundleDeployment)) fleet.BundleDeployment {
 
 func marked(d *fleet.BundleDeployment)  { d.Spec.Removal = &fleet.Removal{Reason: "gone"} }
 func done(d *fleet.BundleDeployment)    { d.Status.RemovalState = &fleet.RemovalStatus{Done: true} }
+func runs(d *fleet.BundleDeployment)    { d.Status.AppliedDeploymentID = d.Spec.DeploymentID }
 func later(d *fleet.BundleDeployment)   { d.Generation = 7 }
 func deleted(d *fleet.BundleDeployment) { d.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} }
 func held(d *Desired)                   { d.Held = true }
@@ -75,6 +76,30 @@ func TestDecide(t *testing.T) {
 				if (u.New.Spec.Removal != nil) != tc.mark {
 					t.Errorf("removal mark is %v", u.New.Spec.Removal)
 				}
+			}
+		})
+	}
+}
+
+func TestUnreported(t *testing.T) {
+	for name, tc := range map[string]struct {
+		want Desired
+		have []fleet.BundleDeployment
+		is   bool
+	}{
+		"a new cluster":                   {want: want(digestA), is: true},
+		"a new cluster that is held":      {want: want(digestA, held)},
+		"all runs":                        {want: want(digestA), have: list(have(runs))},
+		"not reported yet":                {want: want(digestA), have: list(have()), is: true},
+		"something new":                   {want: want(digestB), have: list(have(runs)), is: true},
+		"something new is held":           {want: want(digestB, held), have: list(have(runs))},
+		"something new waits for a pause": {want: want(digestB, paused), have: list(have(runs)), is: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := input(tc.want)
+			in.Existing = tc.have
+			if got := Decide(in).Unreported; got != tc.is {
+				t.Errorf("got %v", got)
 			}
 		})
 	}

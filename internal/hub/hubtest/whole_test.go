@@ -258,6 +258,41 @@ func TestRestartWritesAndRendersNothing(t *testing.T) {
 	}
 }
 
+// TestReadyIsOfTheNewestGeneration watches a Bundle that is changed, as `kubectl wait` does:
+// the new generation never stands beside the word on the one before.
+func TestReadyIsOfTheNewestGeneration(t *testing.T) {
+	w := newWhole(t)
+	w.start()
+	spaces := w.clusters(2)
+	b := w.bundle("web")
+	w.agents(spaces, b.Name)
+	watching, err := client.NewWithWatch(server.config, client.Options{Scheme: w.client.Scheme()})
+	w.must(err)
+	events, err := watching.Watch(w.ctx, &fleet.BundleList{}, client.InNamespace(w.namespace))
+	w.must(err)
+	defer events.Stop()
+	w.exists(b)
+	base := b.DeepCopy()
+	b.Spec.Resources = configMap("two")
+	w.must(w.client.Patch(w.ctx, b, client.MergeFrom(base)))
+	// Nobody reports, so it is Ready no more until the end.
+	w.rest()
+	w.exists(b)
+	if b.Status.ObservedGeneration != b.Generation || b.Status.Summary.Ready != 0 {
+		t.Fatalf("the change has not arrived: %+v", b.Status)
+	}
+	for event := range events.ResultChan() {
+		seen := event.Object.(*fleet.Bundle)
+		if seen.Status.ObservedGeneration == b.Generation && fleet.IsConditionTrue(seen.Status.Conditions, fleet.ConditionReady) {
+			t.Error("it is called Ready for what ran before")
+		}
+		if seen.ResourceVersion == b.ResourceVersion {
+			return
+		}
+	}
+	t.Error("the watch has ended early")
+}
+
 // crowd counts writes that are under way, and makes each slow.
 type crowd struct {
 	next      http.RoundTripper

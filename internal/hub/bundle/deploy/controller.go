@@ -1,7 +1,9 @@
 // Package deploy is the controller that turns a Bundle into one
 // BundleDeployment for each of its clusters: it gathers, lets the pipeline
 // decide, and writes the difference. It is the only writer of deployment
-// specs, rendered content, removal marks and their finalizers.
+// specs, rendered content, removal marks and their finalizers. Of a Bundle it
+// writes what is known of the render, and takes back Ready, which the roll-up
+// alone gives, in the write that observes a new generation.
 package deploy
 
 import (
@@ -124,6 +126,9 @@ func (c *Controller) deploy(ctx context.Context, bundle *fleet.Bundle) error {
 	if err := c.wrote.settle(ctx, c.Client, client.ObjectKeyFromObject(bundle)); err != nil {
 		return err
 	}
+	if plan.Unreported {
+		c.takeBack(bundle)
+	}
 	bundle.Status.ObservedGeneration = bundle.Generation
 	bundle.Status.ResourcesSHA256Sum = facts.sourceDigest
 	if warnings, rendered := pipeline.Warnings(outcomes); rendered {
@@ -132,6 +137,16 @@ func (c *Controller) deploy(ctx context.Context, bundle *fleet.Bundle) error {
 	count, held := pipeline.Errors(outcomes)
 	bundle.Status.HeldBack = count
 	return held
+}
+
+// takeBack ends that a bundle is called Ready for what ran before. The roll-up
+// alone calls it Ready, and finds out a moment later; until then the newest
+// generation would stand beside the word on the one before, and `kubectl wait`
+// looks at both.
+func (c *Controller) takeBack(bundle *fleet.Bundle) {
+	if fleet.IsConditionTrue(bundle.Status.Conditions, fleet.ConditionReady) {
+		fleet.SetCondition(&bundle.Status.Conditions, reconcile.Working("its newest generation"), c.Clock.Now())
+	}
 }
 
 // decision is the input of the deployment plan.
