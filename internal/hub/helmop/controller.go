@@ -8,25 +8,20 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/flotilla-sh/flotilla/internal/bundle"
 	"github.com/flotilla-sh/flotilla/internal/charts"
 	"github.com/flotilla-sh/flotilla/internal/hub/access"
+	"github.com/flotilla-sh/flotilla/internal/hub/bundle/packing"
 	"github.com/flotilla-sh/flotilla/internal/hub/bundle/write"
-	"github.com/flotilla-sh/flotilla/internal/hub/tenancy"
-	"github.com/flotilla-sh/flotilla/internal/reconcile"
 	"github.com/flotilla-sh/flotilla/internal/source/chart"
 	"github.com/flotilla-sh/flotilla/internal/source/chartref"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
@@ -34,9 +29,6 @@ import (
 
 // Controller packs HelmOps.
 type Controller struct {
-	Client client.Client
-	// Live reads what a deletion depends on, past all caches.
-	Live client.Reader
 	// Access reads Secrets.
 	Access  *access.Reader
 	Bundles *write.Writer
@@ -44,78 +36,30 @@ type Controller struct {
 	Events  events.EventRecorder
 	Clock   clock.PassiveClock
 
-	looks    looks
-	statuses reconcile.Written
+	looks looks
 }
 
 // Setup adds the controller to a manager.
 func (c *Controller) Setup(mgr ctrl.Manager) error {
-	return ctrl.NewControllerManagedBy(mgr).
-		Named("helmop").
-		WithOptions(controller.Options{MaxConcurrentReconciles: 4, RateLimiter: reconcile.Backoff[ctrl.Request]()}).
-		For(&fleet.HelmOp{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		Watches(&fleet.Bundle{}, handler.EnqueueRequestsFromMapFunc(opOf), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		Watches(&fleet.Policy{}, handler.EnqueueRequestsFromMapFunc(c.opsNear)).
-		Watches(&fleet.GitRepoRestriction{}, handler.EnqueueRequestsFromMapFunc(c.opsNear)).
-		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(c.opsNear),
-			builder.WithPredicates(predicate.NewPredicateFuncs(func(o client.Object) bool { return o.GetName() == fleet.OCIStorageSecret }))).
-		Complete(c)
+	return (&packing.Frame[*fleet.HelmOp]{
+		Kind: c, Name: "helmop", Resource: "helmops",
+		New:        func() *fleet.HelmOp { return &fleet.HelmOp{} },
+		List:       func() client.ObjectList { return &fleet.HelmOpList{} },
+		Owner:      owner,
+		Conditions: func(op *fleet.HelmOp) *[]fleet.Condition { return &op.Status.Conditions },
+		Changes:    predicate.GenerationChangedPredicate{},
+		Bundles:    c.Bundles, Clock: c.Clock,
+	}).Setup(mgr)
 }
 
-// opOf maps a Bundle to its HelmOp.
-func opOf(_ context.Context, obj client.Object) []ctrl.Request {
-	name := obj.GetLabels()[fleet.HelmOpLabel]
-	if name == "" {
-		return nil
-	}
-	return []ctrl.Request{{NamespacedName: types.NamespacedName{Namespace: obj.GetNamespace(), Name: name}}}
-}
+// Next is how soon to look for a newer version; 0 for never.
+func (c *Controller) Next(op *fleet.HelmOp) time.Duration { return c.looks.next(op, c.Clock.Now()) }
 
-// opsNear maps what limits a namespace to the HelmOps in it.
-func (c *Controller) opsNear(ctx context.Context, obj client.Object) []ctrl.Request {
-	list := &fleet.HelmOpList{}
-	if err := c.Client.List(ctx, list, client.InNamespace(obj.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
-		return nil
-	}
-	var out []ctrl.Request
-	for i := range list.Items {
-		out = append(out, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
-	}
-	return out
-}
+// Forget drops what is remembered of a HelmOp that is gone.
+func (c *Controller) Forget(op types.NamespacedName) { c.looks.forget(op) }
 
-// Reconcile makes the Bundle of one HelmOp be what it says.
-func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	op := &fleet.HelmOp{}
-	if err := c.Client.Get(ctx, req.NamespacedName, op); err != nil {
-		c.looks.forget(req.NamespacedName)
-		return ctrl.Result{}, client.IgnoreNotFound(err)
-	}
-	if !op.DeletionTimestamp.IsZero() {
-		return reconcile.Result(ctx, c.finalize(ctx, op))
-	}
-	if controllerutil.AddFinalizer(op, fleet.Finalizer) {
-		if err := c.Client.Update(ctx, op); err != nil {
-			return reconcile.Result(ctx, err)
-		}
-	}
-	patcher := c.statuses.Patcher(c.Client, op)
-	err := c.pack(ctx, op)
-	c.report(op, err)
-	if patchErr := patcher.Status(ctx, op); patchErr != nil {
-		return reconcile.Result(ctx, patchErr)
-	}
-	if soon := c.looks.next(op, c.Clock.Now()); err == nil && soon > 0 {
-		return ctrl.Result{RequeueAfter: soon}, nil
-	}
-	return reconcile.Result(ctx, err)
-}
-
-// pack brings the chart and writes the Bundle.
-func (c *Controller) pack(ctx context.Context, op *fleet.HelmOp) error {
-	if err := tenancy.Check(ctx, c.Client, op.Namespace); err != nil {
-		return err
-	}
+// Pack brings the chart and writes the Bundle.
+func (c *Controller) Pack(ctx context.Context, op *fleet.HelmOp) error {
 	if err := check(op); err != nil {
 		return err
 	}

@@ -1,25 +1,17 @@
 package helmop
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/flotilla-sh/flotilla/internal/effect"
 	"github.com/flotilla-sh/flotilla/internal/fault"
-	"github.com/flotilla-sh/flotilla/internal/hub/removal"
 	"github.com/flotilla-sh/flotilla/internal/reconcile"
 	"github.com/flotilla-sh/flotilla/internal/source/chartref"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
-
-// bundleGone is how often a deleted HelmOp looks for its bundle.
-const bundleGone = 5 * time.Second
 
 // check refuses what names no chart elsewhere.
 func check(op *fleet.HelmOp) error {
@@ -39,8 +31,8 @@ func check(op *fleet.HelmOp) error {
 
 func invalid(err error) error { return fault.Stall("InvalidHelmOp", err) }
 
-// report turns the outcome into conditions.
-func (c *Controller) report(op *fleet.HelmOp, err error) {
+// Report turns the outcome into conditions.
+func (c *Controller) Report(op *fleet.HelmOp, err error) {
 	conditions, now := &op.Status.Conditions, c.Clock.Now()
 	fleet.SetCondition(conditions, effect.Condition(effect.OfBundle(&op.Spec.BundleSpec)), now)
 	accepted := reconcile.Outcome(fleet.ConditionAccepted, err)
@@ -62,30 +54,4 @@ func (c *Controller) reportPoll(op *fleet.HelmOp, err error) {
 			c.Events.Eventf(op, nil, "Warning", "FailedToGetNewChartVersion", "Poll", "%s", err)
 		}
 	}
-}
-
-// finalize deletes the Bundle of a HelmOp that was deleted by itself, and waits
-// for it. Where its namespace or kind goes, nothing is removed.
-func (c *Controller) finalize(ctx context.Context, op *fleet.HelmOp) error {
-	if !controllerutil.ContainsFinalizer(op, fleet.Finalizer) {
-		return nil
-	}
-	deliberate, err := removal.Deliberate(ctx, c.Live, op, "helmops")
-	if err != nil {
-		return err
-	}
-	if deliberate {
-		left, err := c.Bundles.But(ctx, owner(op), nil)
-		if err != nil {
-			return err
-		}
-		if len(left) > 0 {
-			if err := c.Bundles.Delete(ctx, left); err != nil {
-				return err
-			}
-			return fault.Wait(bundleGone, "Removing", errors.New("waiting until the bundle is removed from its clusters"))
-		}
-	}
-	controllerutil.RemoveFinalizer(op, fleet.Finalizer)
-	return client.IgnoreNotFound(c.Client.Update(ctx, op))
 }

@@ -8,29 +8,22 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/flotilla-sh/flotilla/internal/bundle"
 	"github.com/flotilla-sh/flotilla/internal/effect"
 	"github.com/flotilla-sh/flotilla/internal/fault"
 	"github.com/flotilla-sh/flotilla/internal/hub/access"
+	"github.com/flotilla-sh/flotilla/internal/hub/bundle/packing"
 	"github.com/flotilla-sh/flotilla/internal/hub/bundle/write"
-	"github.com/flotilla-sh/flotilla/internal/hub/removal"
-	"github.com/flotilla-sh/flotilla/internal/hub/tenancy"
 	"github.com/flotilla-sh/flotilla/internal/reconcile"
 	"github.com/flotilla-sh/flotilla/internal/source"
 	"github.com/flotilla-sh/flotilla/internal/source/chart"
@@ -41,17 +34,12 @@ import (
 const (
 	// fetchTimeout bounds one fetch of a repository and its submodules.
 	fetchTimeout = 5 * time.Minute
-	// bundlesGone is how often a deleted GitRepo looks for its last bundles.
-	bundlesGone = 5 * time.Second
 	// overtakenSoon is how soon a commit that was overtaken is looked at again.
 	overtakenSoon = 2 * time.Second
 )
 
 // Controller packs.
 type Controller struct {
-	Client client.Client
-	// Live reads what a deletion depends on, past all caches.
-	Live   client.Reader
 	Access *access.Reader
 	Git    git.Source
 	// Charts fetches charts from elsewhere.
@@ -63,57 +51,32 @@ type Controller struct {
 	// no bound.
 	MaxBytes int64
 
-	taken    taken
-	statuses reconcile.Written
+	taken taken
 }
 
 // Setup adds the controller to a manager.
 func (c *Controller) Setup(mgr ctrl.Manager) error {
-	return ctrl.NewControllerManagedBy(mgr).
-		Named("gitrepo-pack").
-		WithOptions(controller.Options{MaxConcurrentReconciles: 4, RateLimiter: reconcile.Backoff[ctrl.Request]()}).
-		For(&fleet.GitRepo{}, builder.WithPredicates(workToDo())).
-		Watches(&fleet.Bundle{}, handler.EnqueueRequestsFromMapFunc(repoOf),
-			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		Watches(&fleet.Policy{}, handler.EnqueueRequestsFromMapFunc(c.reposNear)).
-		Watches(&fleet.GitRepoRestriction{}, handler.EnqueueRequestsFromMapFunc(c.reposNear)).
-		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(c.reposNear),
-			builder.WithPredicates(predicate.NewPredicateFuncs(func(o client.Object) bool { return o.GetName() == fleet.OCIStorageSecret }))).
-		Complete(c)
+	return (&packing.Frame[*fleet.GitRepo]{
+		Kind: c, Name: "gitrepo-pack", Resource: "gitrepos",
+		New:        func() *fleet.GitRepo { return &fleet.GitRepo{} },
+		List:       func() client.ObjectList { return &fleet.GitRepoList{} },
+		Owner:      owner,
+		Conditions: func(repo *fleet.GitRepo) *[]fleet.Condition { return &repo.Status.Conditions },
+		Changes:    workToDo(),
+		Bundles:    c.Bundles, Clock: c.Clock,
+	}).Setup(mgr)
 }
 
-// Reconcile makes the Bundles of one GitRepo be those of its newest commit.
-func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	repo := &fleet.GitRepo{}
-	if err := c.Client.Get(ctx, req.NamespacedName, repo); err != nil {
-		c.taken.forget(req.NamespacedName)
-		return ctrl.Result{}, client.IgnoreNotFound(err)
-	}
-	if !repo.DeletionTimestamp.IsZero() {
-		return reconcile.Result(ctx, c.finalize(ctx, repo))
-	}
-	if controllerutil.AddFinalizer(repo, fleet.Finalizer) {
-		if err := c.Client.Update(ctx, repo); err != nil {
-			return reconcile.Result(ctx, err)
-		}
-	}
-	patcher := c.statuses.Patcher(c.Client, repo)
-	err := c.pack(ctx, repo)
-	c.report(repo, err)
-	if patchErr := patcher.Status(ctx, repo); patchErr != nil {
-		return reconcile.Result(ctx, patchErr)
-	}
-	if soon := c.taken.next(repo, c.Clock.Now()); err == nil && soon > 0 {
-		return ctrl.Result{RequeueAfter: soon}, nil
-	}
-	return reconcile.Result(ctx, err)
+// Next is how soon to look for newer charts; 0 for never.
+func (c *Controller) Next(repo *fleet.GitRepo) time.Duration {
+	return c.taken.next(repo, c.Clock.Now())
 }
 
-// pack does the work for the commit that the last poll found.
-func (c *Controller) pack(ctx context.Context, repo *fleet.GitRepo) error {
-	if err := tenancy.Check(ctx, c.Client, repo.Namespace); err != nil {
-		return err
-	}
+// Forget drops what is remembered of a GitRepo that is gone.
+func (c *Controller) Forget(repo types.NamespacedName) { c.taken.forget(repo) }
+
+// Pack does the work for the commit that the last poll found.
+func (c *Controller) Pack(ctx context.Context, repo *fleet.GitRepo) error {
 	commit := repo.Status.PollingCommit
 	if commit == "" {
 		return nil
@@ -224,8 +187,8 @@ func warnings(drafts []bundle.Draft) []string {
 	return all
 }
 
-// report turns the outcome into conditions.
-func (c *Controller) report(repo *fleet.GitRepo, err error) {
+// Report turns the outcome into conditions.
+func (c *Controller) Report(repo *fleet.GitRepo, err error) {
 	now := c.Clock.Now()
 	set := func(condition fleet.Condition) bool {
 		return fleet.SetCondition(&repo.Status.Conditions, condition, now)
@@ -246,43 +209,4 @@ func (c *Controller) report(repo *fleet.GitRepo, err error) {
 	if set(stalled) && err != nil {
 		c.Events.Eventf(repo, nil, "Warning", stalled.Reason, "Pack", "%s", err)
 	}
-}
-
-// finalize deletes the Bundles of a GitRepo that was deleted by itself, and
-// waits for them. Where its namespace or kind goes, nothing is removed.
-func (c *Controller) finalize(ctx context.Context, repo *fleet.GitRepo) error {
-	if !controllerutil.ContainsFinalizer(repo, fleet.Finalizer) {
-		return nil
-	}
-	deliberate, err := removal.Deliberate(ctx, c.Live, repo, "gitrepos")
-	if err != nil {
-		return err
-	}
-	if deliberate {
-		left, err := c.Bundles.But(ctx, owner(repo), nil)
-		if err != nil {
-			return err
-		}
-		if len(left) > 0 {
-			if err := c.Bundles.Delete(ctx, left); err != nil {
-				return err
-			}
-			return c.waitFor(ctx, repo, len(left))
-		}
-	}
-	controllerutil.RemoveFinalizer(repo, fleet.Finalizer)
-	return client.IgnoreNotFound(c.Client.Update(ctx, repo))
-}
-
-// waitFor says on a deleted GitRepo that it waits for its bundles.
-func (c *Controller) waitFor(ctx context.Context, repo *fleet.GitRepo, bundles int) error {
-	waiting := fault.Wait(bundlesGone, "Removing", fmt.Errorf("waiting until %d bundles are removed from their clusters", bundles))
-	patcher := c.statuses.Patcher(c.Client, repo)
-	fleet.SetCondition(&repo.Status.Conditions, fleet.Condition{
-		Type: fleet.ConditionReconciling, Status: metav1.ConditionTrue, Reason: "Removing", Message: waiting.Error(),
-	}, c.Clock.Now())
-	if err := patcher.Status(ctx, repo); err != nil {
-		return err
-	}
-	return waiting
 }

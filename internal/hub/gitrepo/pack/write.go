@@ -7,9 +7,6 @@ import (
 	"maps"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
@@ -87,28 +84,6 @@ func bundleOf(repo *fleet.GitRepo, commit, registry string, draft *bundle.Draft)
 
 func owner(repo *fleet.GitRepo) write.Owner {
 	return write.Owner{Kind: "GitRepo", Namespace: repo.Namespace, Name: repo.Name, Label: fleet.RepoLabel}
-}
-
-// repoOf maps a Bundle to its GitRepo.
-func repoOf(_ context.Context, obj client.Object) []ctrl.Request {
-	name := obj.GetLabels()[fleet.RepoLabel]
-	if name == "" {
-		return nil
-	}
-	return []ctrl.Request{{NamespacedName: types.NamespacedName{Namespace: obj.GetNamespace(), Name: name}}}
-}
-
-// reposNear maps what limits a namespace to the GitRepos in it.
-func (c *Controller) reposNear(ctx context.Context, obj client.Object) []ctrl.Request {
-	list := &fleet.GitRepoList{}
-	if err := c.Client.List(ctx, list, client.InNamespace(obj.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
-		return nil
-	}
-	var out []ctrl.Request
-	for i := range list.Items {
-		out = append(out, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
-	}
-	return out
 }
 
 // polls tells whether the repository answers; when it does again, a fetch that
