@@ -27,6 +27,8 @@ func (s *Server) apply(c *call, before *object) (*object, error) {
 			return nil, err
 		}
 		live = deepCopy(before.content)
+	} else if err := s.namespaceOpen(c); err != nil {
+		return nil, err
 	} else if uid, _, _ := unstructured.NestedString(wanted, "metadata", "uid"); uid != "" {
 		return nil, c.conflict("uid mismatch: the provided object specified uid %s, and no existing object was found", uid)
 	}

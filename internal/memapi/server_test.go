@@ -143,8 +143,12 @@ func TestDeletionWaitsForFinalizersAndEmptiesNamespaces(t *testing.T) {
 		if len(list.Items) != 1 || list.Items[0].DeletionTimestamp == nil {
 			t.Errorf("left: %+v", list.Items)
 		}
-		if _, err := maps.Create(ctx, configMap("new", "1"), metav1.CreateOptions{}); !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) && !apierrors.IsBadRequest(err) {
-			t.Errorf("create while it goes: %v", err)
+		for _, name := range []string{"new", "held"} {
+			cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}
+			_, err := maps.Create(ctx, cm, metav1.CreateOptions{})
+			if !apierrors.IsForbidden(err) || !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+				t.Errorf("create of %s while the namespace goes: %v", name, err)
+			}
 		}
 		_, err = maps.Patch(ctx, "held", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
 		must(err)

@@ -71,17 +71,19 @@ func (s *Server) create(c *call) (*object, error) {
 	if c.kind.Namespaced {
 		meta["namespace"] = c.Namespace
 	}
+	// Before it looks for the name, as admission does.
+	if err := s.namespaceOpen(c); err != nil {
+		return nil, err
+	}
 	if s.objects[c.resource()][c.key()] != nil {
 		return nil, apierrors.NewAlreadyExists(c.resource(), c.Name)
 	}
 	return s.add(c, content)
 }
 
-// add stores a new object. The caller holds the lock.
+// add stores a new object in a namespace that is open. The caller holds the
+// lock.
 func (s *Server) add(c *call, content map[string]any) (*object, error) {
-	if err := s.namespaceOpen(c); err != nil {
-		return nil, err
-	}
 	fresh(content, s.nextUID())
 	if c.kind.Generation {
 		content["metadata"].(map[string]any)["generation"] = int64(1)
