@@ -19,6 +19,8 @@ const (
 	Lose Kind = "lose"
 	// Tear: the server does what is asked, and half of the answer arrives.
 	Tear Kind = "tear"
+	// Slow: the server does what is asked, and its answer takes its time.
+	Slow Kind = "slow"
 	// Conflict, TooMany, Internal and Gone: the server answers 409, 429, 500
 	// or 410, and does nothing.
 	Conflict Kind = "409"
@@ -43,8 +45,8 @@ const (
 // Fault is what happens to one request.
 type Fault struct {
 	Kind Kind
-	// For is how long events are held or a watch is silent, and after how long
-	// to come back after 429; zero does not say when.
+	// For is how long events are held, a watch is silent or an answer takes,
+	// and after how long to come back after 429; zero does not say when.
 	For time.Duration
 	// After is the number of reads of a watch that pass before it happens.
 	After int
@@ -55,6 +57,8 @@ func (f Fault) String() string {
 	switch f.Kind {
 	case Hold, Silence:
 		return fmt.Sprintf("%s for %s after %d reads", f.Kind, f.For, f.After)
+	case Slow:
+		return fmt.Sprintf("%s for %s", f.Kind, f.For)
 	case Close:
 		return fmt.Sprintf("%s after %d reads", f.Kind, f.After)
 	}
@@ -78,7 +82,7 @@ func (k Kind) fits(r apireq.Request) bool {
 	switch k {
 	case Refuse, TooMany, Internal:
 		return true
-	case Lose, Tear:
+	case Lose, Tear, Slow:
 		return r.Verb != apireq.Watch
 	case Conflict:
 		return r.Verb == apireq.Update || r.Verb == apireq.Patch

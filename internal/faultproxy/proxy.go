@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"sync"
 	"syscall"
+	"time"
 
 	"k8s.io/client-go/rest"
 
@@ -237,12 +238,23 @@ func (t trip) after(r *http.Request, q apireq.Request, f Fault, response *http.R
 		return nil, t.die()
 	case Tear:
 		return torn(response)
+	case Slow:
+		t.linger(r, f.For)
 	}
 	if err := context.Cause(t.ctx); err != nil {
 		_ = response.Body.Close()
 		return nil, err // killed while the server was at it
 	}
 	return response, t.proxy.earlier.keep(q, r, response)
+}
+
+// linger waits, unless nobody waits for the answer any more.
+func (t trip) linger(r *http.Request, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-r.Context().Done():
+	case <-t.ctx.Done():
+	}
 }
 
 // torn cuts an answer in two.

@@ -151,6 +151,19 @@ func TestStaleListIsAnEarlierOne(t *testing.T) {
 	}
 }
 
+func TestSlowAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLine(t)
+		l.proxy.Use(func(faultproxy.Request) faultproxy.Fault {
+			return faultproxy.Fault{Kind: faultproxy.Slow, For: time.Minute}
+		})
+		begin := time.Now()
+		if _, body, err := l.do(aRead); body != "answer 1" || err != nil || time.Since(begin) != time.Minute {
+			t.Errorf("got %q %v after %s", body, err, time.Since(begin))
+		}
+	})
+}
+
 func TestWatches(t *testing.T) {
 	for name, tt := range map[string]struct {
 		fault faultproxy.Fault

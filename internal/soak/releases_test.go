@@ -104,6 +104,11 @@ func (m *monitor) tellings(cluster string) []string {
 	return slices.Clone(m.told[cluster])
 }
 
+// hasMade tells whether an object was made on a cluster.
+func (w *world) hasMade(cluster, name string) bool {
+	return slices.Contains(w.watch.tellings(cluster), "made "+name)
+}
+
 // job judges what becomes of a Job, which is a hook.
 func (m *monitor) job(cluster string, c memapi.Change) {
 	obj := object(c)

@@ -298,10 +298,18 @@ func (c *Controller) visit(ctx context.Context, name string) time.Duration {
 		}
 		if err := c.act(ctx, j, decision); err != nil && ctx.Err() == nil {
 			log.Info("could not do what is called for; trying again", "situation", decision.Situation, "error", err.Error())
-			c.update(name, func(j *job) { j.trouble = j.trouble.failed(j.attemptID(), nil, err, c.clock.Now()) })
+			c.failed(j, err)
 		}
 	}
 	return backoffMax
+}
+
+// failed notes that what was done about a job, as it was looked at before, has
+// failed. What was found meanwhile may be what it waits for.
+func (c *Controller) failed(before job, err error) {
+	c.update(before.name, func(j *job) {
+		j.trouble = j.trouble.failed(j.attemptID(), nil, err, c.clock.Now()).after(j.found != before.found)
+	})
 }
 
 // act takes the action that a decision calls for.

@@ -93,7 +93,8 @@ func (c *Controller) work(ctx context.Context, of Deployments) {
 		if stop {
 			return
 		}
-		if c.visit(ctx, of, k) {
+		stirred := c.tracker.Stirred(k.label)
+		if c.visit(ctx, of, k) || stirred {
 			of.Found(k.label)
 		}
 		c.queue.Done(k)
@@ -103,9 +104,7 @@ func (c *Controller) work(ctx context.Context, of Deployments) {
 // visit looks at a deployment, again later where it could not, and tells
 // whether it found anything new.
 func (c *Controller) visit(ctx context.Context, of Deployments, k key) bool {
-	stirred := c.tracker.Stirred(k.label)
 	changed, err := c.look(ctx, of, k)
-	changed = changed || stirred
 	if err != nil && ctx.Err() == nil {
 		logr.FromContextOrDiscard(ctx).Info("could not look at all objects; trying again", "deployment", k.label, "error", err.Error())
 		c.queue.AddAfter(key{label: k.label}, c.failed(k.label))
