@@ -156,7 +156,7 @@ func TestBadDirectory(t *testing.T) {
 		},
 		"bad-loop": {
 			files: chart("bad-loop", endless),
-			says:  []string{"rendering bundle bad-loop-app did not end within 5s", "a template probably never ends"},
+			says:  []string{"rendering bundle bad-loop-app did not end within 10s", "a template probably never ends"},
 			fix:   files{"app/templates/cm.yaml": configMapYAML("bad-loop", "1")},
 		},
 		"bad-yaml": {
@@ -212,6 +212,7 @@ func TestBadForCluster(t *testing.T) {
 
 // What has no effect is no reason to hold anything back.
 func TestUnknownFieldIsAWarning(t *testing.T) {
+	t.Parallel()
 	w := shared
 	r := w.repository(t, "unknown")
 	repo := w.declare(t, "unknown", r)

@@ -13,6 +13,7 @@ import (
 // TestBundleWrittenByHand deploys a Bundle without Git, pauses it, and deletes
 // it: paused content is staged, and promoted when the pause ends.
 func TestBundleWrittenByHand(t *testing.T) {
+	t.Parallel()
 	w := shared
 	b := &fleet.Bundle{
 		ObjectMeta: metav1.ObjectMeta{Namespace: registration, Name: "by-hand"},

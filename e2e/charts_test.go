@@ -1,11 +1,14 @@
 package e2e
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
 	"path"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,6 +20,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flotilla-sh/flotilla/internal/names"
 	"github.com/flotilla-sh/flotilla/internal/render/rendertest"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
@@ -33,10 +37,11 @@ type realChart struct {
 	values string
 }
 
-// Each chart goes to one cluster, is there with every object and Ready, is
+// Each chart goes to one cluster, which has one at a time, is there with every object and Ready, is
 // upgraded with a change, goes back to the digest before, and leaves nothing
 // behind but what is held.
 func TestRealCharts(t *testing.T) {
+	t.Parallel()
 	charts := map[string]realChart{
 		"podinfo":               {objects: 2, values: "replicaCount: 2"},
 		"ingress-nginx":         {objects: 11, values: "controller: {replicaCount: 2}"},
@@ -48,9 +53,24 @@ func TestRealCharts(t *testing.T) {
 		// Its password is random.
 		"kube-prometheus-stack": {objects: 125, source: true, values: "grafana: {replicas: 2}"},
 	}
-	for _, name := range slices.Sorted(maps.Keys(charts)) {
-		t.Run(name, func(t *testing.T) { charts[name].run(t, name) })
+	// The largest go first, so that no cluster is left with one at the end.
+	largest := func(a, b string) int {
+		return cmp.Or(charts[b].objects-charts[a].objects, strings.Compare(a, b))
 	}
+	queue := make(chan string, len(charts))
+	for _, name := range slices.SortedFunc(maps.Keys(charts), largest) {
+		queue <- name
+	}
+	close(queue)
+	var clusters sync.WaitGroup
+	for _, cluster := range all {
+		clusters.Go(func() {
+			for name := range queue {
+				t.Run(name, func(t *testing.T) { charts[name].run(t, name, cluster) })
+			}
+		})
+	}
+	clusters.Wait()
 }
 
 // operatorValues are what submariner-operator cannot do without.
@@ -58,19 +78,19 @@ func operatorValues(tag string) string {
 	return "submariner: {clusterId: c1}\n    operator: {image: {repository: example.com/operator, tag: '" + tag + "'}}"
 }
 
-func (c realChart) run(t *testing.T, name string) {
+func (c realChart) run(t *testing.T, name, cluster string) {
 	w := shared
 	r := w.repository(t, "chart-"+name)
 	commit := r.commit(c.directory(t, name))
-	t.Cleanup(func() { w.clean(t, "dev", "chart-"+name) })
-	repo := w.declare(t, "chart-"+name, r, only("dev"))
-	key := "dev/chart-" + name + "-app"
+	t.Cleanup(func() { w.clean(t, cluster, "chart-"+name) })
+	repo := w.declare(t, "chart-"+name, r, only(cluster))
+	key := cluster + "/chart-" + name + "-app"
 	eventually(t, name+" is applied", func() error { return c.applied(w.deployments(t, repo.Name)[key]) })
 	w.rolledOut(t, repo, commit)
 	if d := w.deployments(t, repo.Name)[key]; d.Spec.Content.Source != c.source {
 		t.Errorf("rendered on the cluster: %v, want %v", d.Spec.Content.Source, c.source)
 	}
-	if n := len(w.labelled(t, "dev")); n < c.objects {
+	if n := len(w.labelled(t, cluster, "chart-"+name)); n < c.objects {
 		t.Errorf("%d objects carry the label of a deployment, want %d", n, c.objects)
 	}
 	before := w.deployments(t, repo.Name)[key].Spec
@@ -130,7 +150,7 @@ func (c realChart) applied(d fleet.BundleDeployment) error {
 // on the spoke but what is held, and removes that.
 func (w *world) clean(t *testing.T, spoke, namespace string) {
 	t.Helper()
-	for _, obj := range w.labelled(t, spoke) {
+	for _, obj := range w.labelled(t, spoke, namespace) {
 		t.Errorf("%s %s/%s was left behind", obj.Kind, obj.Namespace, obj.Name)
 	}
 	crds := w.definitions(t, spoke)
@@ -159,14 +179,16 @@ func (w *world) definitions(t *testing.T, spoke string) []unstructured.Unstructu
 	return list.Items
 }
 
-// labelled lists every object of a spoke that carries a deployment's label.
-func (w *world) labelled(t *testing.T, spoke string) []metav1.PartialObjectMetadata {
+// labelled lists every object of a spoke that carries the label of the one
+// deployment of a repository.
+func (w *world) labelled(t *testing.T, spoke, repo string) []metav1.PartialObjectMetadata {
 	t.Helper()
+	of := client.MatchingLabels{fleet.DeploymentLabel: names.DeploymentLabel(registration, repo+"-app")}
 	var out []metav1.PartialObjectMetadata
 	for _, gvk := range w.kinds(t, spoke) {
 		list := &metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(gvk)
-		err := w.spokes[spoke].List(context.Background(), list, client.HasLabels{fleet.DeploymentLabel})
+		err := w.spokes[spoke].List(context.Background(), list, of)
 		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsMethodNotSupported(err) {
 			t.Errorf("list %s: %v", gvk, err)
 		}

@@ -11,6 +11,7 @@ import (
 
 // TestDemo runs what "make demo" runs: every step of it is a test.
 func TestDemo(t *testing.T) {
+	t.Parallel()
 	var out bytes.Buffer
 	err := demo.Run(t.Context(), demo.Options{
 		Source: "..", Dir: filepath.Join(t.TempDir(), "demo"), Flotilla: filepath.Join(bin, "flotilla"), Out: &out,

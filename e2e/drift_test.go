@@ -51,6 +51,7 @@ func (w *world) modified(t *testing.T, repo, deployment string, names ...string)
 }
 
 func TestEditByHandIsShownWithFieldValuesAndProgram(t *testing.T) {
+	t.Parallel()
 	w := shared
 	r := w.repository(t, "drift")
 	repo := w.declare(t, "drift", r)
@@ -96,6 +97,7 @@ func workload(name string) string {
 // What others add, or scale, is theirs. An edit of a neighbour of the same kind
 // tells when the agent has seen the rest.
 func TestWhatOthersAddIsNoDrift(t *testing.T) {
+	t.Parallel()
 	w := shared
 	r := w.repository(t, "calm")
 	repo := w.declare(t, "calm", r)
@@ -138,6 +140,7 @@ func TestWhatOthersAddIsNoDrift(t *testing.T) {
 }
 
 func TestDeletedObjectIsMissing(t *testing.T) {
+	t.Parallel()
 	w := shared
 	r := w.repository(t, "lost")
 	repo := w.declare(t, "lost", r)
@@ -155,6 +158,7 @@ func TestDeletedObjectIsMissing(t *testing.T) {
 }
 
 func TestDriftIsCorrectedWhereAsked(t *testing.T) {
+	t.Parallel()
 	w := shared
 	r := w.repository(t, "corrected")
 	repo := w.declare(t, "corrected", r, func(g *fleet.GitRepo) { g.Spec.CorrectDrift = &fleet.CorrectDrift{Enabled: true} })

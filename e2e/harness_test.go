@@ -23,7 +23,7 @@ const (
 	// registration is the namespace of the lab's clusters and GitRepos.
 	registration = "fleet-default"
 	// patience is how long a condition may take to come true.
-	patience = 90 * time.Second
+	patience = 2 * time.Minute
 )
 
 // eventually polls until check succeeds.

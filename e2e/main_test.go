@@ -5,6 +5,7 @@ package e2e
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"net"
 	"os"
@@ -26,7 +27,15 @@ var bin, _ = filepath.Abs("../bin")
 // shared is the lab that all tests use that do not break theirs.
 var shared *world
 
+// together is how many tests run at once: they wait for clusters more than they
+// work. Tests that stop parts of the lab, or hold a whole namespace, are not
+// parallel and come before the others.
+const together = "4"
+
 func TestMain(m *testing.M) {
+	if err := flag.Set("test.parallel", together); err != nil {
+		panic(err)
+	}
 	log.SetLogger(logr.Discard())
 	os.Exit(run(m))
 }
@@ -68,7 +77,7 @@ func newWorld(ctx context.Context, dir string, spokes int) (*world, error) {
 	}
 	l, err := lab.Start(ctx, lab.Options{
 		Dir: dir, Spokes: lab.DefaultSpokes(spokes), Programs: lab.ProgramsIn(bin), Products: true,
-		HubArgs: []string{"--render-deadline=5s", "--webhook-bind-address=" + webhooks}, AgentArgs: []string{"--heartbeat=1s"},
+		HubArgs: []string{"--render-deadline=10s", "--webhook-bind-address=" + webhooks}, AgentArgs: []string{"--heartbeat=2s"},
 	})
 	if err != nil {
 		return nil, err

@@ -12,6 +12,7 @@ import (
 )
 
 func TestCommitRevertAndRemove(t *testing.T) {
+	t.Parallel()
 	w := shared
 	r := w.repository(t, "basic")
 	first := r.commit(files{
@@ -61,6 +62,7 @@ func gone[T any](_ T, err error) error {
 }
 
 func TestCommitThatChangesNothingMakesNoTraffic(t *testing.T) {
+	t.Parallel()
 	w := shared
 	r := w.repository(t, "still")
 	repo := w.declare(t, "still", r)

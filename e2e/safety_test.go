@@ -21,6 +21,7 @@ import (
 )
 
 func TestVanishedPathTakesNothingOff(t *testing.T) {
+	t.Parallel()
 	w := shared
 	r := w.repository(t, "vanished")
 	repo := w.declare(t, "vanished", r, func(g *fleet.GitRepo) { g.Spec.Paths = []string{"app"} })
@@ -65,6 +66,7 @@ func TestGitServerThatIsDownTakesNothingOff(t *testing.T) {
 }
 
 func TestMissingServiceAccountHolds(t *testing.T) {
+	t.Parallel()
 	w := shared
 	r := w.repository(t, "account")
 	commit := r.commit(app("account", "1"))
@@ -105,9 +107,10 @@ func TestLimitsOfANamespaceHold(t *testing.T) {
 // One GitRepo may read the repository. That the hub has a clone of it must be
 // of no use to others, whatever they ask for.
 func TestCredentialsAreNotShared(t *testing.T) {
+	t.Parallel()
 	w := shared
-	r := w.repository(t, "private")
-	commit := r.commit(app("private", "1"))
+	r := w.repository(t, "closed")
+	commit := r.commit(app("closed", "1"))
 	w.gitUsers(t, r, map[string]string{"deployer": "right"})
 	w.login(t, "private-right", "deployer", "right")
 	w.login(t, "private-wrong", "deployer", "wrong")
@@ -176,6 +179,7 @@ func TestHubBesideRancherFleetIsRefused(t *testing.T) {
 // A hub that loses a cluster's namespace, and then all that it knows, says
 // nothing about what should run on the cluster.
 func TestHubThatIsLostTakesNothingOff(t *testing.T) {
+	t.Parallel()
 	w, err := newWorld(t.Context(), filepath.Join(t.TempDir(), "lab"), 1)
 	if err != nil {
 		t.Fatal(err)

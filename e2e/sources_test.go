@@ -24,6 +24,7 @@ import (
 // from a chart repository, and a GitRepo that is asked once an hour and told of
 // pushes. Its bundles use what the hub and the cluster add to a directory.
 func TestPrivateSources(t *testing.T) {
+	t.Parallel()
 	w := shared
 	charts := charttest.ServeTLS(t)
 	charts.Username, charts.Password = "me", "ahoy"
