@@ -8,7 +8,9 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/managedfields"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/applyconfigurations"
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
@@ -23,9 +25,18 @@ import (
 // kinds checks objects of Kubernetes' own kinds by the schema that server-side
 // apply uses, with its own code: fields that do not exist, and entries of a list
 // that have one key between them, are refused by the API server.
-type kinds struct{ converter managedfields.TypeConverter }
+type kinds struct {
+	scheme    *runtime.Scheme
+	converter managedfields.TypeConverter
+}
 
-func newKinds() *kinds { return &kinds{converter: applyconfigurations.NewTypeConverter(scheme.Scheme)} }
+// newKinds has a scheme of its own: libraries add kinds to the shared one that
+// the schemas know nothing of.
+func newKinds() *kinds {
+	own := runtime.NewScheme()
+	utilruntime.Must(scheme.AddToScheme(own))
+	return &kinds{scheme: own, converter: applyconfigurations.NewTypeConverter(own)}
+}
 
 // check returns what is wrong with an object. file reads a file of the bundle.
 func (k *kinds) check(object *render.Object, file func(string) []byte) []fault.Note {
@@ -33,7 +44,7 @@ func (k *kinds) check(object *render.Object, file func(string) []byte) []fault.N
 	if err := u.UnmarshalJSON(object.JSON); err != nil {
 		return nil // lists, and what else is no object, are refused before
 	}
-	known, err := scheme.Scheme.New(u.GroupVersionKind())
+	known, err := k.scheme.New(u.GroupVersionKind())
 	if err != nil {
 		return nil
 	}

@@ -8,8 +8,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/yaml"
 
 	"github.com/flotilla-sh/flotilla/internal/bundle"
@@ -65,6 +67,18 @@ func TestPaths(t *testing.T) {
 	}
 	if name, _ := unknown(reflect.TypeFor[*corev1.Pod](), parsePath(`.metadata.labels.any`)); name != "" {
 		t.Errorf("a label is no field: %q", name)
+	}
+}
+
+// Libraries of the program add kinds to the shared scheme.
+func TestKindsWithoutASchemaAreNotJudged(t *testing.T) {
+	if err := apiextensionsv1.AddToScheme(scheme.Scheme); err != nil {
+		t.Fatal(err)
+	}
+	crd := &render.Object{Kind: "CustomResourceDefinition", Name: "a.example.com", Source: "crd.yaml",
+		JSON: []byte(`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"a.example.com"}}`)}
+	if notes := newKinds().check(crd, func(string) []byte { return nil }); len(notes) > 0 {
+		t.Errorf("got %v", notes)
 	}
 }
 
