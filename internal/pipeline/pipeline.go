@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -301,29 +300,6 @@ func (r *run) encode(key string, of *render.Result, size int, make func() (conte
 	r.mu.Unlock()
 	e.once.Do(func() { e.value, e.err = make() })
 	return &e.value, e.err
-}
-
-// Errors joins the errors of outcomes for a person to read;
-// no more than a few are told.
-func Errors(outcomes []Outcome) (held int, err error) {
-	const most = 5
-	var lines []string
-	for _, o := range outcomes {
-		if o.Err == nil {
-			continue
-		}
-		held++
-		if held <= most {
-			lines = append(lines, o.Err.Error())
-		}
-	}
-	if held > most {
-		lines = append(lines, fmt.Sprintf("and %d more clusters", held-most))
-	}
-	if held == 0 {
-		return 0, nil
-	}
-	return held, mostHopeful(outcomes, errors.New(strings.Join(lines, "; ")))
 }
 
 // mostHopeful gives an error the kind of the outcome that a retry can mend

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-sh/flotilla/internal/content"
+	"github.com/flotilla-sh/flotilla/internal/deployment"
 	"github.com/flotilla-sh/flotilla/internal/fault"
 	"github.com/flotilla-sh/flotilla/internal/pipeline"
 	"github.com/flotilla-sh/flotilla/internal/render"
@@ -258,6 +259,30 @@ func TestErrors(t *testing.T) {
 				t.Errorf("the reason is lost: %s", fault.ReasonOf(err, ""))
 			}
 		})
+	}
+}
+
+func TestErrorsThatClustersShareAreToldOnce(t *testing.T) {
+	of := func(n int) (outcomes []pipeline.Outcome) {
+		for i := range n {
+			name, why := fmt.Sprintf("c%d", i), "boom"
+			if i == 1 {
+				why = "bang"
+			}
+			outcomes = append(outcomes, pipeline.Outcome{
+				Desired: deployment.Desired{ClusterNamespace: "ns", Cluster: name}, Err: fmt.Errorf("cluster ns/%s: %s", name, why),
+			})
+		}
+		return outcomes
+	}
+	for n, want := range map[int]string{
+		2:    "cluster ns/c0: boom; cluster ns/c1: bang",
+		3:    "clusters ns/c0, ns/c2: boom; cluster ns/c1: bang",
+		1000: "clusters ns/c0, ns/c2, ns/c3, ns/c4, ns/c5 and 994 more: boom; cluster ns/c1: bang",
+	} {
+		if held, err := pipeline.Errors(of(n)); held != n || err.Error() != want {
+			t.Errorf("got %d, %v, want %d, %s", held, err, n, want)
+		}
 	}
 }
 

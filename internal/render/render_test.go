@@ -128,6 +128,8 @@ func TestRawYAML(t *testing.T) {
 			options: overlay("o"), err: "a.yaml:18: this is no Kubernetes object, apiVersion is missing",
 		},
 		"an overlay outside": {files: overlays, options: overlay("../x"), err: `yaml.overlays names "../x", which is no name of a directory below overlays/`},
+		"tab":                {files: "-- a.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata:\n\tname: a\n", err: "a.yaml:4: this is not YAML: the line is indented with a tab: YAML takes spaces only"},
+		"merge conflict":     {files: "-- a.yaml --\nkind: List\n---\n<<<<<<< HEAD\na: b\n=======\na: c\n>>>>>>> x\n", err: "a.yaml:3: this is not YAML: a marker of a merge conflict (<<<<<<<): finish the merge and commit the result"},
 		"no YAML":            {files: "-- a.yaml --\na: b: c\n", err: `a.yaml:1: this is not YAML: mapping values are not allowed in this context (near "a: b: c")`},
 		"one object in two files": {
 			files: "-- a.yaml --\n" + configMap("x") + "-- b.yaml --\n---\n" + configMap("x"), err: "ConfigMap default/x is in a.yaml:1 and in b.yaml:2: remove or rename one of them",

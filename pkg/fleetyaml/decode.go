@@ -6,6 +6,7 @@ import (
 	"reflect"
 
 	"gopkg.in/yaml.v3"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
@@ -20,9 +21,10 @@ const (
 
 // Read-only.
 var (
-	genericMap  = reflect.TypeFor[fleet.GenericMap]()
-	intOrString = reflect.TypeFor[intstr.IntOrString]()
-	unmarshaler = reflect.TypeFor[json.Unmarshaler]()
+	genericMap   = reflect.TypeFor[fleet.GenericMap]()
+	intOrString  = reflect.TypeFor[intstr.IntOrString]()
+	unmarshaler  = reflect.TypeFor[json.Unmarshaler]()
+	selectorType = reflect.TypeFor[metav1.LabelSelector]()
 )
 
 // decoder walks a YAML tree beside a Go type and builds what encoding/json can
@@ -192,7 +194,7 @@ func (d *decoder) object(n *yaml.Node, t reflect.Type, at place) any {
 		below := d.below(at, p)
 		f, exact, ok := find(fields, p.key.Value)
 		if !ok {
-			d.unknown(p.key, fields, below.path)
+			d.unknown(p.key, t, fields, below.path)
 			continue
 		}
 		if !exact {
@@ -205,7 +207,7 @@ func (d *decoder) object(n *yaml.Node, t reflect.Type, at place) any {
 	return out
 }
 
-func (d *decoder) unknown(key *yaml.Node, fields []field, at string) {
+func (d *decoder) unknown(key *yaml.Node, t reflect.Type, fields []field, at string) {
 	message := fmt.Sprintf("unknown field %q", at)
 	guess := inside(fields, key.Value)
 	if guess == "" {
@@ -213,6 +215,10 @@ func (d *decoder) unknown(key *yaml.Node, fields []field, at string) {
 	}
 	if guess != "" {
 		message += fmt.Sprintf(", did you mean %q?", guess)
+	}
+	if t == selectorType {
+		d.fail(key, at, "%s; a selector without it would select more than it should", message)
+		return
 	}
 	d.warn(key, at, "%s", message)
 }

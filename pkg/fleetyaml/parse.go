@@ -83,13 +83,13 @@ func (d *decoder) read(data []byte) *yaml.Node {
 	documents := yaml.NewDecoder(bytes.NewReader(data))
 	var first, second yaml.Node
 	if err := documents.Decode(&first); err != nil {
-		d.syntax(err)
+		d.syntax(data, err)
 		return nil
 	}
 	if err := documents.Decode(&second); err == nil {
 		d.warn(&second, "", "only the first document of the file is read")
 	} else {
-		d.syntax(err)
+		d.syntax(data, err)
 	}
 	if len(first.Content) == 0 {
 		return nil
@@ -106,7 +106,7 @@ var (
 
 // syntax reports what the YAML library could not read. The library has its
 // lines in the text alone.
-func (d *decoder) syntax(err error) {
+func (d *decoder) syntax(data []byte, err error) {
 	if errors.Is(err, io.EOF) {
 		return
 	}
@@ -116,6 +116,9 @@ func (d *decoder) syntax(err error) {
 			line = n
 		}
 		text = m[2]
+	}
+	if at, mistake := Mistake(data, line); mistake != "" {
+		line, text = at, mistake
 	}
 	d.report(line, Error, "", "not valid YAML: "+text)
 }

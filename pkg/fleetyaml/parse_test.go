@@ -151,7 +151,26 @@ func TestParseTellsWhatIsWrong(t *testing.T) {
 		},
 		"broken YAML": {
 			file:   "name: x\nhelm:\n\tvalues: {}\n",
-			errors: []string{`3: not valid YAML: found character that cannot start any token`},
+			errors: []string{`3: not valid YAML: the line is indented with a tab: YAML takes spaces only`},
+		},
+		"merge conflict": {
+			file:   "name: x\n<<<<<<< HEAD\npaused: true\n=======\npaused: false\n>>>>>>> branch\n",
+			errors: []string{`2: not valid YAML: a marker of a merge conflict (<<<<<<<): finish the merge and commit the result`},
+		},
+		"no mistake that is known": {
+			file:   "name: x: y\n",
+			errors: []string{`1: not valid YAML: mapping values are not allowed in this context`},
+		},
+		"selector that would select all": {
+			file:   "targetCustomizations:\n- clusterSelector:\n    matchLabel: {env: prod}\n",
+			errors: []string{`3: unknown field "targetCustomizations[0].clusterSelector.matchLabel", did you mean "matchLabels"?; a selector without it would select more than it should`},
+		},
+		"namespaces that cannot be any": {
+			file: "defaultNamespace: Web_1\ntargetCustomizations:\n- clusterSelector: {}\n  namespace: a.b\n",
+			errors: []string{
+				`1: "defaultNamespace": "Web_1" cannot be the name of a namespace: a lowercase RFC 1123 label`,
+				`4: "targetCustomizations[0].namespace": "a.b" cannot be the name of a namespace: must not contain dots`,
+			},
 		},
 		"infinite number": {
 			file:   "helm: {values: {a: .inf}}\n",

@@ -79,6 +79,8 @@ func (d *decoder) labels(path string, labels map[string]string) {
 // options checks the options of the bundle or of one target at path.
 func (d *decoder) options(path string, o *fleet.BundleDeploymentOptions) {
 	d.helm(join(path, "helm"), o.Helm)
+	d.namespace(join(path, "defaultNamespace"), o.DefaultNamespace)
+	d.namespace(join(path, "namespace"), o.TargetNamespace)
 	if o.Render != "" && !slices.Contains([]fleet.RenderMode{fleet.RenderAuto, fleet.RenderHub, fleet.RenderAgent}, o.Render) {
 		at := join(path, "render")
 		d.errorAt(at, "%q is %q; it must be auto, hub or agent", at, o.Render)
@@ -87,6 +89,15 @@ func (d *decoder) options(path string, o *fleet.BundleDeploymentOptions) {
 		for i := range o.Diff.ComparePatches {
 			d.comparePatch(fmt.Sprintf("%s[%d]", join(path, "diff.comparePatches"), i), &o.Diff.ComparePatches[i])
 		}
+	}
+}
+
+func (d *decoder) namespace(path, name string) {
+	if name == "" {
+		return
+	}
+	for _, reason := range validation.IsDNS1123Label(name) {
+		d.errorAt(path, "%q: %q cannot be the name of a namespace: %s", path, name, reason)
 	}
 }
 

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v2"
+
+	"github.com/flotilla-sh/flotilla/pkg/fleetyaml"
 )
 
 // yamlLine finds the line in a message of the YAML library, which has no field
@@ -96,6 +98,9 @@ func syntaxProblem(c chunk, err error) *Problem {
 	if strings.HasPrefix(message, "invalid map key") {
 		message = "a map as the key of a map (a template in braces needs quotes)"
 		offset = c.braces()
+	}
+	if line, mistake := fleetyaml.Mistake(c.text, offset+1); mistake != "" {
+		return &Problem{Line: c.line + line - 1, Message: "this is not YAML: " + mistake}
 	}
 	message = "this is not YAML: " + strings.Join(strings.Fields(message), " ")
 	if excerpt := c.excerpt(offset); excerpt != "" {
