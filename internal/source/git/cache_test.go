@@ -1,13 +1,17 @@
 package git_test
 
 import (
+	"context"
 	"io/fs"
 	"math/rand"
 	"os"
 	"path/filepath"
 	"strings"
 	stdsync "sync"
+	"syscall"
 	"testing"
+
+	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/flotilla-sh/flotilla/internal/fault"
 	"github.com/flotilla-sh/flotilla/internal/source/git"
@@ -186,6 +190,21 @@ func TestFetchComplains(t *testing.T) {
 	s.server.Close()
 	_, err = newCache(t).Fetch(t.Context(), s.remote(), s.first)
 	complaint{fault.Transient, "GitUnreachable", []string{"connection refused"}}.check(t, err)
+}
+
+// A full disk is no fault of the network, and two attempts say the same.
+func TestFullDiskOfTheCache(t *testing.T) {
+	remote := git.Remote{URL: "https://me:secret@example.com/a.git"}
+	full := func(file string) error {
+		return plumbing.NewUnexpectedError(&os.PathError{Op: "write", Path: file, Err: syscall.ENOSPC})
+	}
+	for name, said := range map[string]func(context.Context, git.Remote, error) error{"before": git.Explain, "in the middle": git.FailedFetch} {
+		err := said(t.Context(), remote, full("new-1"))
+		complaint{fault.Transient, "CacheDiskFull", []string{"the disk of the hub's cache is full", "https://example.com/a.git", "--cache-dir"}}.check(t, err)
+		if again := said(t.Context(), remote, full("new-2")); again.Error() != err.Error() {
+			t.Errorf("%s a fetch, the second attempt says %v", name, again)
+		}
+	}
 }
 
 // What one credential opened must not be read through another, not even when

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -33,6 +34,7 @@ const (
 	ReasonBranchNotFound     = "BranchNotFound"
 	ReasonTagNotFound        = "TagNotFound"
 	ReasonCommitNotFound     = "CommitNotFound"
+	ReasonCacheDiskFull      = "CacheDiskFull"
 )
 
 // How long to leave a server alone that answered but said no. All of this can
@@ -55,10 +57,23 @@ func explain(ctx context.Context, r Remote, err error) error {
 			return ctx.Err()
 		}
 	}
+	if full := diskFull(r, err); full != nil {
+		return full
+	}
 	if said := refusal(r, err); said != nil {
 		return said
 	}
 	return unreachable(r, err)
+}
+
+// diskFull explains what is no fault of the server. It names no file: those of
+// a fetch have another name each time.
+func diskFull(r Remote, err error) error {
+	if err = cause(err); !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.EDQUOT) {
+		return nil
+	}
+	return &fault.Error{Kind: fault.Transient, Reason: ReasonCacheDiskFull, Err: fmt.Errorf(
+		"the disk of the hub's cache is full, so %s cannot be fetched: give --cache-dir more space, or lower --git-cache-size; it will be tried again", r.place())}
 }
 
 // refusal explains the errors of servers that answered.

@@ -1,4 +1,14 @@
 package git
 
+import "context"
+
 // SetMaxPacks makes clones crowded sooner.
 func (c *Cache) SetMaxPacks(n int) { c.maxPacks = n }
+
+// FailedFetch is what is said of an error in the middle of a fetch.
+func FailedFetch(ctx context.Context, r Remote, err error) error {
+	return fetching{remote: r}.failed(ctx, err)
+}
+
+// Explain is what is said of an error before that.
+func Explain(ctx context.Context, r Remote, err error) error { return explain(ctx, r, err) }

@@ -213,6 +213,9 @@ func (f fetching) failed(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return explain(ctx, f.remote, err)
 	}
+	if full := diskFull(f.remote, err); full != nil {
+		return &transferError{full}
+	}
 	return &transferError{transient(fmt.Errorf("cannot fetch %s: %s; it will be tried again",
 		f.remote.place(), f.remote.redact(cause(err).Error())))}
 }
