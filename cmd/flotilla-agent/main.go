@@ -123,6 +123,22 @@ func logger(level string) (logr.Logger, error) {
 	return logr.FromSlogHandler(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: l})), nil
 }
 
+// spokeConfig finds the agent's own cluster.
+func spokeConfig(kubeconfig string) (*rest.Config, error) {
+	if kubeconfig == "" {
+		config, err := rest.InClusterConfig()
+		if err != nil {
+			return nil, fmt.Errorf("no --kubeconfig was given, and this is no pod: %w", err)
+		}
+		return config, nil
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("--kubeconfig %s: %w", kubeconfig, err)
+	}
+	return config, nil
+}
+
 func options(f flags) (agent.Options, error) {
 	if f.heartbeat < time.Second {
 		return agent.Options{}, fmt.Errorf("--heartbeat %s: must be at least 1s", f.heartbeat)
@@ -133,9 +149,9 @@ func options(f flags) (agent.Options, error) {
 	if f.settle < 0 {
 		return agent.Options{}, fmt.Errorf("--settle %s: must not be negative", f.settle)
 	}
-	spoke, err := clientcmd.BuildConfigFromFlags("", f.kubeconfig)
+	spoke, err := spokeConfig(f.kubeconfig)
 	if err != nil {
-		return agent.Options{}, fmt.Errorf("--kubeconfig %q: %w", f.kubeconfig, err)
+		return agent.Options{}, err
 	}
 	hub, namespace, err := hubConfig(f.hubKubeconfig)
 	if err != nil {

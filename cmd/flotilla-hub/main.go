@@ -71,7 +71,7 @@ func parse(args []string) (flags, error) {
 	set.Int64Var(&f.maxBundlesSize, "git-max-bundles-size", 256<<20, "how many bytes the files of all bundles of one GitRepo may have together, which are in memory at once; 0 is no bound")
 	set.StringVar(&f.metrics, "metrics-bind-address", ":8080", "address of the Prometheus metrics; 0 turns them off")
 	set.StringVar(&f.pprof, "pprof-bind-address", "", "address of profiles of this program, such as localhost:6060; none where empty")
-	set.StringVar(&f.level, "log-level", "info", "debug, info or error")
+	set.StringVar(&f.level, "log-level", "info", "debug, info, warn or error")
 	set.StringVar(&f.registrySecret, "content-registry-secret", "", "Secret in --namespace with an OCI registry for the content of bundles that name none (default: content stays on the API server)")
 	set.StringVar(&f.webhooks.Address, "webhook-bind-address", "", "address for webhooks of Git servers, such as :8090; none where empty")
 	set.StringVar(&f.webhooks.CertFile, "webhook-cert-file", "", "certificate, in PEM, to serve webhooks over TLS with; read again when it changes")
@@ -146,7 +146,7 @@ const gcPercent = 50
 func setLogger(level string) error {
 	var l slog.Level
 	if err := l.UnmarshalText([]byte(level)); err != nil {
-		return fmt.Errorf("--log-level: %w", err)
+		return fmt.Errorf("--log-level %q: must be debug, info, warn or error", level)
 	}
 	logger := logr.FromSlogHandler(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: l}))
 	ctrl.SetLogger(logger)

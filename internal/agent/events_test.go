@@ -35,7 +35,7 @@ func TestTheClusterIsToldWithoutTheHub(t *testing.T) {
 	w.deploy("web", []string{configMap(shop, "a", "1")})
 	w.start()
 	w.until("web", ready)
-	w.said("Normal", "Deployed", bundle+"1 objects are deployed")
+	w.said("Normal", "Deployed", bundle+"1 object is deployed")
 
 	w.stop()
 	w.hub.Cut(true)

@@ -2,10 +2,15 @@ package cli_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/spf13/cobra"
 
 	"github.com/flotilla-sh/flotilla/internal/cli"
 )
@@ -56,6 +61,18 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
+func TestInterruptedDemoSaysSo(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var errs bytes.Buffer
+	code := cli.Run(ctx, cli.Env{
+		Args: []string{"demo", "--source", "../..", "--dir", filepath.Join(t.TempDir(), "demo")}, Out: io.Discard, Err: &errs,
+	})
+	if code != cli.ExitInterrupted || errs.String() != "error: interrupted\n" {
+		t.Errorf("exit code %d, %q", code, errs.String())
+	}
+}
+
 func TestVersion(t *testing.T) {
 	_, text, _ := flotilla(t, "version")
 	if !strings.HasPrefix(text, "flotilla v1.2.3 (commit ") {
@@ -76,6 +93,27 @@ func TestCompletionOffersFormats(t *testing.T) {
 	if !strings.Contains(out, "json\tfor programs") {
 		t.Errorf("completion offers %q", out)
 	}
+}
+
+// TestExamplesAreThere looks for the directories of the repository that examples
+// name.
+func TestExamplesAreThere(t *testing.T) {
+	var look func(*cobra.Command)
+	look = func(cmd *cobra.Command) {
+		for _, word := range strings.Fields(cmd.Example) {
+			dir, _, _ := strings.Cut(word, ":")
+			if !strings.HasPrefix(dir, "examples/") && !strings.HasPrefix(dir, "bundles/") {
+				continue
+			}
+			if _, err := os.Stat(filepath.Join("../..", dir)); err != nil {
+				t.Errorf("an example of %q: %v", cmd.CommandPath(), err)
+			}
+		}
+		for _, below := range cmd.Commands() {
+			look(below)
+		}
+	}
+	look(cli.Commands(cli.Env{}))
 }
 
 // TestEveryCommandIsExplained looks at all commands, hidden ones included.

@@ -17,7 +17,7 @@ func newDemo(g *globals) *cobra.Command {
 		Long: `Starts a hub and three clusters, brings the examples to them from a Git
 server, changes them by a commit, by hand and by a revert, and lets a cluster
 go away and come back. It prints every command that it runs, and takes about
-two minutes. It needs no cluster, no root and no network.`,
+a minute. It needs no cluster, no root and no network.`,
 		Example: "  flotilla demo\n  flotilla demo --keep",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -29,7 +29,11 @@ two minutes. It needs no cluster, no root and no network.`,
 			if o.Dir, err = filepath.Abs(o.Dir); err != nil {
 				return err
 			}
-			return demo.Run(cmd.Context(), o)
+			err = demo.Run(cmd.Context(), o)
+			if interruption := interrupted(cmd.Context()); interruption != nil {
+				return interruption
+			}
+			return err
 		},
 	}
 	cmd.Flags().StringVar(&o.Source, "source", ".", "checkout of Flotilla, for examples/ and bundles/")

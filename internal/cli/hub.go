@@ -1,9 +1,18 @@
 package cli
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -11,6 +20,9 @@ import (
 
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
+
+// completionTimeout is how long a shell may wait for what it could offer.
+const completionTimeout = 3 * time.Second
 
 // hubFlags are common to the commands that talk to the hub.
 type hubFlags struct {
@@ -22,14 +34,56 @@ type hubFlags struct {
 func (f *hubFlags) add(cmd *cobra.Command, namespace string) {
 	cmd.Flags().StringVar(&f.context, "context", "", "context of the kubeconfig (default: its current one)")
 	cmd.Flags().StringVarP(&f.namespace, "namespace", "n", namespace, "namespace on the hub")
+	_ = cmd.RegisterFlagCompletionFunc("context", func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		return f.contexts(), cobra.ShellCompDirectiveNoFileComp
+	})
+	_ = cmd.RegisterFlagCompletionFunc("namespace", func(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		return f.namespaces(cmd.Context()), cobra.ShellCompDirectiveNoFileComp
+	})
+}
+
+// rules tell where the kubeconfig is.
+func (f *hubFlags) rules() *clientcmd.ClientConfigLoadingRules {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = f.kubeconfig
+	return rules
+}
+
+// contexts are those of the kubeconfig.
+func (f *hubFlags) contexts() []cobra.Completion {
+	config, err := f.rules().Load()
+	if err != nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(config.Contexts))
+}
+
+// namespaces are those with GitRepos or clusters.
+func (f *hubFlags) namespaces(ctx context.Context) []cobra.Completion {
+	ctx, cancel := context.WithTimeout(ctx, completionTimeout)
+	defer cancel()
+	hub, err := f.client()
+	if err != nil {
+		return nil
+	}
+	found := map[string]bool{}
+	for _, kind := range []string{"GitRepoList", "ClusterList"} {
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(fleet.SchemeGroupVersion.WithKind(kind))
+		if hub.List(ctx, list) != nil {
+			return nil
+		}
+		for i := range list.Items {
+			found[list.Items[i].Namespace] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(found))
 }
 
 // config finds the hub as kubectl finds its cluster.
 func (f *hubFlags) config() (*rest.Config, error) {
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = f.kubeconfig
 	overrides := &clientcmd.ConfigOverrides{CurrentContext: f.context}
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides).ClientConfig()
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(f.rules(), overrides).ClientConfig()
 	if clientcmd.IsEmptyConfig(err) {
 		return nil, usagef("which hub? Name its kubeconfig by --kubeconfig or $KUBECONFIG; that of a lab is hub.kubeconfig in its directory")
 	}
@@ -52,7 +106,7 @@ func (f *hubFlags) client() (client.Client, error) {
 	}
 	c, err := client.New(config, client.Options{Scheme: scheme})
 	if err != nil {
-		return nil, fmt.Errorf("cannot talk to the hub at %s: %w", config.Host, err)
+		return nil, explainHub(err)
 	}
 	return c, nil
 }
@@ -60,4 +114,29 @@ func (f *hubFlags) client() (client.Client, error) {
 func hubScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	return scheme, fleet.AddToScheme(scheme)
+}
+
+// explainHub says what to do where the hub cannot be read.
+func explainHub(err error) error {
+	if all, ok := err.(interface{ Unwrap() []error }); ok && len(all.Unwrap()) > 0 {
+		err = all.Unwrap()[0] // they all fail alike
+	}
+	if apimeta.IsNoMatchError(err) {
+		return errors.New("this is no hub: it does not have Flotilla's kinds; install the chart flotilla-crd, or name another --kubeconfig")
+	}
+	if apierrors.IsUnauthorized(err) {
+		return errors.New("the hub does not accept the credentials of the kubeconfig: they are wrong, or have expired")
+	}
+	request, ok := errors.AsType[*url.Error](err)
+	if !ok {
+		return fmt.Errorf("cannot read the hub: %w", err)
+	}
+	where := request.URL
+	if at, parseErr := url.Parse(where); parseErr == nil {
+		where = at.Scheme + "://" + at.Host
+	}
+	if request.Timeout() {
+		return fmt.Errorf("the hub at %s does not answer: is it the right one (--kubeconfig, --context), and does a firewall lie between?", where)
+	}
+	return fmt.Errorf("cannot reach the hub at %s: %w", where, request.Err)
 }

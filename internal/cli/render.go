@@ -40,7 +40,7 @@ cannot be rendered the others are printed all the same, and the exit code is 1.`
 		Example: `  flotilla render examples/helm -l env=prod -l region=eu
   flotilla render . --gitrepo platform --kube-version v1.36.3 -o json
   flotilla render . -b apps/web:prod.yaml -b apps/web:dev.yaml
-  flotilla render bundles/monitoring --api-versions monitoring.coreos.com/v1/ServiceMonitor --strict
+  flotilla render apps/monitoring --api-versions monitoring.coreos.com/v1/ServiceMonitor --strict
   kubectl get clusters.fleet.cattle.io -A -o yaml > clusters.yaml && flotilla render . --cluster clusters.yaml --cluster-name berlin`,
 		Args:              exactArgs("DIR"),
 		ValidArgsFunction: completeDirectories,

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-sh/flotilla/internal/cli/overview"
@@ -124,6 +123,14 @@ func (f *statusFlags) report(ctx context.Context, from client.Reader) (*overview
 	return &report, nil
 }
 
+// only is the namespace that is looked at; empty for all.
+func (f *statusFlags) only() string {
+	if f.all {
+		return ""
+	}
+	return f.namespace
+}
+
 func (f *statusFlags) gather(ctx context.Context, from client.Reader) (overview.Input, error) {
 	var here []client.ListOption
 	var ours []client.ListOption
@@ -140,19 +147,8 @@ func (f *statusFlags) gather(ctx context.Context, from client.Reader) (overview.
 	)
 	return overview.Input{
 		GitRepos: repos.Items, Bundles: bundles.Items, Clusters: clusters.Items, Deployments: deployments.Items,
-		GitRepo: f.repo,
+		Namespace: f.only(), GitRepo: f.repo,
 	}, err
-}
-
-// explainHub says what to do where the hub cannot be read.
-func explainHub(err error) error {
-	if all, ok := err.(interface{ Unwrap() []error }); ok && len(all.Unwrap()) > 0 {
-		err = all.Unwrap()[0] // they all fail alike
-	}
-	if apimeta.IsNoMatchError(err) {
-		return fmt.Errorf("this is no hub: it does not have Flotilla's kinds; install the chart flotilla-crd, or name another --kubeconfig (%w)", err)
-	}
-	return fmt.Errorf("cannot read the hub: %w", err)
 }
 
 func hasRepo(repos []fleet.GitRepo, name string) bool {
@@ -180,8 +176,7 @@ func (f *statusFlags) noSuchRepo(repos []fleet.GitRepo) error {
 }
 
 func (f *statusFlags) completeRepos(ctx context.Context) []cobra.Completion {
-	const patience = 3 * time.Second
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, completionTimeout)
 	defer cancel()
 	hub, err := f.client()
 	if err != nil {

@@ -108,7 +108,7 @@ func (w *follower) ask(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, askEvery)
 	defer cancel()
 	if err := w.hub.List(ctx, &fleet.GitRepoList{}, client.InNamespace(w.namespace), client.Limit(1)); err != nil {
-		return "the hub does not answer, what is shown may be old: " + err.Error()
+		return "the hub does not answer, what is shown may be old: " + explainHub(err).Error()
 	}
 	return ""
 }

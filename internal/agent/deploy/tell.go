@@ -75,7 +75,7 @@ func news(before, now tale) []event {
 	}
 	var out []event
 	if now.applied != "" && now.applied != before.applied {
-		out = append(out, event{reason: "Deployed", note: fmt.Sprintf("%d objects are deployed (%s)", now.objects, now.applied)})
+		out = append(out, event{reason: "Deployed", note: fmt.Sprintf("%s deployed (%s)", objects(now.objects), now.applied)})
 	}
 	said := before.state == now.state && before.message == now.message
 	switch now.state {
@@ -106,4 +106,11 @@ func sentence(text, more string) string {
 		return text
 	}
 	return text + ": " + more
+}
+
+func objects(n int) string {
+	if n == 1 {
+		return "1 object is"
+	}
+	return fmt.Sprintf("%d objects are", n)
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -92,8 +93,20 @@ func (in *Input) drift(bundle, cluster string, modified fleet.ModifiedStatus) {
 func situations() map[string]func(*Input) {
 	at := metav1.NewTime(time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC))
 	return map[string]func(*Input){
-		"all ready": func(*Input) {},
-		"nothing":   func(in *Input) { *in = Input{} },
+		"all ready":              func(*Input) {},
+		"nothing":                func(in *Input) { *in = Input{} },
+		"nothing in a namespace": func(in *Input) { *in = Input{Namespace: "elsewhere"} },
+		"the same on all clusters": func(in *Input) {
+			for _, cluster := range []string{"dev", "prod"} {
+				in.on("web-db", cluster).Status.Conditions = []fleet.Condition{is(fleet.ConditionDeployed, metav1.ConditionFalse, "Failed", "Backup shop/nightly: this cluster has no kind Backup")}
+				in.on("web-db", cluster).Status.AppliedDeploymentID = ""
+			}
+			in.on("web-app", "prod").Status.AppliedDeploymentID = ""
+		},
+		"bundle by hand without clusters": func(in *Input) {
+			in.GitRepos, in.Bundles, in.Deployments = nil, in.Bundles[:1], nil
+			in.Bundles[0].Labels, in.Bundles[0].Status.Summary = nil, fleet.BundleSummary{}
+		},
 		"modified by a person": func(in *Input) {
 			in.drift("web-app", "prod", fleet.ModifiedStatus{
 				APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "app",
@@ -279,6 +292,43 @@ func TestWideFleets(t *testing.T) {
 				t.Errorf("%q is not in:\n%s", tt.head, text)
 			}
 		})
+	}
+}
+
+// TestThousandClusters: what is well is left out, and what is told often enough.
+func TestThousandClusters(t *testing.T) {
+	var clusters []string
+	for i := range 1000 {
+		clusters = append(clusters, fmt.Sprintf("c%03d", i))
+	}
+	in := fleetOf([]string{"web-app", "web-db"}, clusters)
+	report := Make(in)
+	text := textOf(t, &report)
+	if lines := strings.Count(text, "\n"); lines > 10 || !strings.Contains(text, "\n1000 clusters: all Ready\n") {
+		t.Errorf("%d lines of a fleet that is well:\n%s", lines, text)
+	}
+	for i := range in.Clusters[:60] {
+		in.Clusters[i].Status.Conditions[1] = is(fleet.ConditionOnline, metav1.ConditionFalse, "Offline", fmt.Sprintf("the agent is silent since %d", i))
+	}
+	for _, cluster := range clusters[500:] {
+		in.drift("web-app", cluster, fleet.ModifiedStatus{APIVersion: "v1", Kind: "Service", Namespace: "shop", Name: "db", Create: true})
+	}
+	report = Make(in)
+	text = textOf(t, &report)
+	for _, want := range []string{
+		"\nc000     Offline  Offline  Offline\n", "\n… and 520 more (-o json has them all)\n", "\n440 clusters: all Ready\n",
+		"\n  and 50 more like this: Cluster: Offline (-o json has them all)\n",
+		"\n  Bundle fleet-default/web-app on 500 clusters: Modified\n    fleet-default/c500, ", " and 492 more\n    Service shop/db missing\n",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in:\n%s", want, text)
+		}
+	}
+	if lines := strings.Count(text, "\n"); lines > 90 {
+		t.Errorf("%d lines", lines)
+	}
+	if len(report.Problems) != 560 {
+		t.Errorf("%d problems for programs", len(report.Problems))
 	}
 }
 

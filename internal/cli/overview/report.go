@@ -21,7 +21,8 @@ const (
 func Make(in Input) Report {
 	in = only(in)
 	m := &maker{silent: map[string]string{}, out: Report{
-		GitRepos: []GitRepo{}, Clusters: []Cluster{}, Bundles: []Bundle{},
+		namespace: in.Namespace,
+		GitRepos:  []GitRepo{}, Clusters: []Cluster{}, Bundles: []Bundle{},
 		Deployments: []Deployment{}, Problems: []Problem{}, Notes: []Problem{},
 	}}
 	for i := range in.GitRepos {
@@ -184,6 +185,8 @@ func (m *maker) bundle(b *fleet.Bundle) {
 		m.note(at, stateRemoving, "it is being deleted, and waits until its clusters have removed it")
 	case b.Spec.Paused:
 		m.note(at, "Paused", "changes are not deployed")
+	case b.Labels[fleet.RepoLabel] == "" && rendered != nil && rendered.Status == metav1.ConditionTrue && b.Status.Summary.DesiredReady == 0:
+		m.note(at, "NoClusters", "no cluster gets it: do its targets match the labels of a cluster?")
 	}
 }
 

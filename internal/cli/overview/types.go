@@ -13,6 +13,8 @@ type Input struct {
 	Bundles     []fleet.Bundle
 	Clusters    []fleet.Cluster
 	Deployments []fleet.BundleDeployment
+	// Namespace is the one that they are of; empty for all.
+	Namespace string
 	// GitRepo, where set, is the name of the only one to report on.
 	GitRepo string
 }
@@ -31,6 +33,8 @@ type Report struct {
 	Problems []Problem `json:"problems"`
 	// Notes are worth knowing and no problem.
 	Notes []Problem `json:"notes"`
+	// namespace is the only one that was looked at; empty for all.
+	namespace string
 }
 
 // GitRepo is one line of the list of GitRepos.

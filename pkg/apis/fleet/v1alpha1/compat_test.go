@@ -20,7 +20,7 @@ func TestKindsAsKubectlShowsThem(t *testing.T) {
 		"Bundle":                   {{"BundleDeployments-Ready", ".status.display.readyClusters"}, {"Status", readyMessage}},
 		"BundleDeployment":         {{"Deployed", ".status.display.deployed"}, {"Monitored", ".status.display.monitored"}, {"Status", readyMessage}},
 		"BundleNamespaceMapping":   nil,
-		"Cluster":                  {{"Bundles-Ready", ".status.display.readyBundles"}, {"Last-Seen", ".status.agent.lastSeen"}, {"Status", readyMessage}},
+		"Cluster":                  {{"Bundles-Ready", ".status.display.readyBundles"}, {"Online", `.status.conditions[?(@.type=="Online")].status`}, {"Last-Seen", ".status.agent.lastSeen"}, {"Status", readyMessage}},
 		"ClusterGroup":             {{"Clusters-Ready", ".status.display.readyClusters"}, {"Bundles-Ready", ".status.display.readyBundles"}, {"Status", readyMessage}},
 		"ClusterRegistration":      {{"Cluster-Name", ".status.clusterName"}, {"Labels", ".spec.clusterLabels"}},
 		"ClusterRegistrationToken": {{"Secret-Name", ".status.secretName"}},
