@@ -36,6 +36,8 @@ func newStatus(g *globals) *cobra.Command {
 		Long: `Shows the GitRepos of a namespace, the state of every bundle on every cluster,
 and what is wrong: on which object, why, and, where something was changed on a
 cluster, the field, its wanted and its live value and the program that did it.
+Where a list is longer than 40 lines, what is all Ready is counted; -o json has
+everything.
 
 The exit code is 0 whatever the states are, as long as they could be read. With
 --exit-code it is 1 where not everything is Ready.

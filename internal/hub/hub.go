@@ -27,6 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/flotilla-sh/flotilla/internal/content"
@@ -37,6 +38,7 @@ import (
 	"github.com/flotilla-sh/flotilla/internal/hub/cluster/lease"
 	"github.com/flotilla-sh/flotilla/internal/hub/cluster/register"
 	"github.com/flotilla-sh/flotilla/internal/hub/content/gc"
+	"github.com/flotilla-sh/flotilla/internal/hub/gauges"
 	"github.com/flotilla-sh/flotilla/internal/hub/gitrepo/pack"
 	"github.com/flotilla-sh/flotilla/internal/hub/gitrepo/poll"
 	"github.com/flotilla-sh/flotilla/internal/hub/gitrepo/webhook"
@@ -239,6 +241,7 @@ func wire(ctx context.Context, mgr manager.Manager, w wiring) error {
 		reach  = &access.Reader{Live: w.live, Namespace: w.options.Namespace, Mirrors: w.options.Mirrors}
 	)
 	setups := []error{
+		gauges.Register(metrics.Registry, c),
 		mgr.Add(manager.RunnableFunc(w.guard.Run)),
 		(&poll.Controller{Client: c, Git: repos, Access: reach, Events: events, Clock: now}).Setup(ctx, mgr),
 		(&webhook.Receiver{Client: c, Live: w.live, Namespace: w.options.Namespace, Events: events, Clock: now}).Setup(ctx, mgr, w.options.Webhooks),

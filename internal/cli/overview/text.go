@@ -47,14 +47,12 @@ func (r *Report) writeRepos(p *printer) {
 	if len(r.GitRepos) == 0 {
 		return
 	}
-	rows := [][]cell{{plain("GITREPO"), plain("COMMIT"), plain("READY"), plain("STATE")}}
+	table := grid{head: []cell{plain("GITREPO"), plain("COMMIT"), plain("READY"), plain("STATE")}, one: "GitRepo", many: "GitRepos"}
 	for _, g := range r.GitRepos {
 		commit := cmp.Or(g.Commit[:min(7, len(g.Commit))], "-")
-		rows = append(rows, []cell{
-			plain(r.name(g.Namespace, g.Name)), plain(commit), plain(fmt.Sprintf("%d/%d", g.Ready, g.Wanted)), state(g.State),
-		})
+		table.add(plain(r.name(g.Namespace, g.Name)), plain(commit), plain(fmt.Sprintf("%d/%d", g.Ready, g.Wanted)), state(g.State))
 	}
-	p.writeTable(rows)
+	p.writeGrid(table)
 	p.line("")
 }
 
