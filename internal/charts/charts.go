@@ -208,9 +208,9 @@ func (f *filling) pinned(w chart.Want, dir string) *fleet.BundleChart {
 }
 
 // recover takes a directory out of what the bundle has. It could not be
-// verified against a keyring that was added since.
+// verified by keys that were added since.
 func (f *filling) recover(ctx context.Context, dir string) bool {
-	if f.Stored == nil || len(f.Access.Keyring) > 0 {
+	if f.Stored == nil || f.Access.Verifies() {
 		return false
 	}
 	if !f.asked {

@@ -206,9 +206,13 @@ func TestRendersTheSameWithoutNetwork(t *testing.T) {
 		t.Error("all charts are looked for, and this one is not")
 	}
 	w.freshDisk()
-	w.access.Keyring = []byte("no key at all")
-	if _, err := w.fill(charts.Input{Have: pinned.Spec.Charts, Stored: have.Stored}, exact); fault.ReasonOf(err, "") == "" {
-		t.Errorf("got %v: what the bundle has was not verified", err)
+	none := w.access
+	for _, keys := range []chart.Access{{Keyring: []byte("no key at all")}, {CosignKeys: []byte("no key at all")}} {
+		w.access = none
+		w.access.Keyring, w.access.CosignKeys = keys.Keyring, keys.CosignKeys
+		if _, err := w.fill(charts.Input{Have: pinned.Spec.Charts, Stored: have.Stored}, exact); fault.ReasonOf(err, "") == "" {
+			t.Errorf("got %v: what the bundle has was not verified", err)
+		}
 	}
 }
 

@@ -13,12 +13,14 @@ import (
 	"github.com/flotilla-sh/flotilla/internal/charts"
 	"github.com/flotilla-sh/flotilla/internal/source"
 	"github.com/flotilla-sh/flotilla/internal/source/chart"
+	"github.com/flotilla-sh/flotilla/internal/source/cosign"
 	"github.com/flotilla-sh/flotilla/internal/source/git"
 )
 
 // chartFlags say how charts from elsewhere are reached.
 type chartFlags struct {
 	username, passwordFile, caCertsFile, keyFile, byPathFile string
+	keyringFile, cosignFile                                  string
 	urlRegex                                                 string
 	insecure, basicHTTP                                      bool
 	mirrors                                                  []string
@@ -30,6 +32,8 @@ func (f *chartFlags) add(cmd *cobra.Command) {
 	set.StringVar(&f.passwordFile, "password-file", "", "file with the password for servers of charts")
 	set.StringVar(&f.keyFile, "ssh-privatekey-file", "", "file with the private key for charts in Git")
 	set.StringVar(&f.caCertsFile, "cacerts-file", "", "file with certificates to trust servers of charts by")
+	set.StringVar(&f.keyringFile, "keyring-file", "", "file with OpenPGP public keys one of which must have signed each chart (.prov)")
+	set.StringVar(&f.cosignFile, "cosign-pub-file", "", "file with public keys, such as cosign.pub, one of which must have signed each chart as cosign does")
 	set.StringVar(&f.byPathFile, "helm-credentials-by-path-file", "", "file with credentials by the directories of bundles, as in the Secret of helmSecretNameForPaths; takes the place of the others")
 	set.StringVar(&f.urlRegex, "helm-repo-url-regex", "", "expression for the whole URLs that get the credentials (default: none do)")
 	set.BoolVar(&f.insecure, "helm-insecure-skip-tls", false, "accept any certificate of servers of charts")
@@ -119,7 +123,13 @@ func (f *chartFlags) access() (func(dir string) chart.Access, error) {
 	a := chart.Access{
 		Username: f.username, Password: string(bytes.TrimRight(read("password-file", f.passwordFile), "\r\n")),
 		CACerts: read("cacerts-file", f.caCertsFile), PrivateKey: read("ssh-privatekey-file", f.keyFile), KnownHosts: read("ssh-privatekey-file", known),
+		Keyring: read("keyring-file", f.keyringFile), CosignKeys: read("cosign-pub-file", f.cosignFile),
 		URLs: urls, Insecure: f.insecure, PlainHTTP: f.basicHTTP,
+	}
+	if err == nil && f.cosignFile != "" {
+		if _, err = cosign.ParseKeys(a.CosignKeys); err != nil {
+			err = fmt.Errorf("--cosign-pub-file: %w", err)
+		}
 	}
 	return func(string) chart.Access { return a }, err
 }

@@ -8,12 +8,15 @@ import (
 	"testing"
 	"time"
 
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flotilla-sh/flotilla/internal/content/registry/registrytest"
 	"github.com/flotilla-sh/flotilla/internal/lab/gitserver"
 	"github.com/flotilla-sh/flotilla/internal/source/chart/charttest"
+	"github.com/flotilla-sh/flotilla/internal/source/cosign/cosigntest"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
 
@@ -149,6 +152,72 @@ func (w *chartWorld) change(change func(*fleet.GitRepoSpec)) {
 	base := repo.DeepCopy()
 	change(&repo.Spec)
 	w.must(w.client.Patch(w.ctx, repo, client.MergeFrom(base)))
+}
+
+// TestChartSignatures asks for signatures of charts in an OCI registry.
+func TestChartSignatures(t *testing.T) {
+	w := newChartWorld(t)
+	host, _, _ := strings.Cut(registrytest.Start(t, true).Reference, "/")
+	key := cosigntest.New(t)
+	registry := charttest.OpenRepository(t, host+"/app", registrytest.Username, registrytest.Password)
+	push := func(version string) ocispec.Descriptor {
+		return registry.Push("app", version, charttest.Pack("app", charttest.Chart("app", version)), nil)
+	}
+	first := push("1.0.0")
+	registry.Refer(first, key.Bundle(first.Digest))
+	w.create(&corev1.Secret{ObjectMeta: w.meta("signed"), Data: map[string][]byte{
+		"username": []byte(registrytest.Username), "password": []byte(registrytest.Password), "basicHTTP": []byte("true"), "cosign.pub": key.PEM,
+	}})
+	w.start()
+	w.clusters(1)
+	commit := func(version string) {
+		w.commit(map[string]string{
+			"app/fleet.yaml": "helm: {chart: 'oci://" + host + "/app', version: " + version + "}\n",
+			"plain/cm.yaml":  "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: plain, namespace: default}\ndata: {beside: " + version + "}\n",
+		})
+	}
+	commit("1.0.0")
+	w.create(&fleet.GitRepo{ObjectMeta: w.meta("repo"), Spec: fleet.GitRepoSpec{
+		Repo: w.url, Branch: "main", Paths: []string{"app", "plain"}, HelmSecretName: "signed", HelmRepoURLRegex: "oci://127[.].*",
+		PollingInterval: &metav1.Duration{Duration: time.Second},
+		Targets:         []fleet.GitTarget{{ClusterSelector: &metav1.LabelSelector{}}},
+	}})
+	at := func(version string) string { return "oci://" + host + "/app " + version }
+	w.eventually("take the signed chart", func() bool { return w.versions("repo-app") == at("1.0.0") })
+	plain := &fleet.Bundle{ObjectMeta: w.meta("repo-plain")}
+	w.eventually("take its neighbour", func() bool { return w.exists(plain) })
+	before := plain.Generation
+
+	second := push("2.0.0")
+	commit("2.0.0")
+	w.eventually("refuse the unsigned chart", func() bool {
+		return strings.Contains(w.stalled(), second.Digest.String()) && strings.Contains(w.stalled(), "no signature of cosign")
+	})
+	w.eventually("go on with the neighbour", func() bool { return w.exists(plain) && plain.Generation > before })
+	if got := w.versions("repo-app"); got != at("1.0.0") {
+		t.Errorf("an unsigned chart leaves %s", got)
+	}
+	op := &fleet.HelmOp{ObjectMeta: w.meta("op")}
+	op.Spec.Helm = &fleet.HelmOptions{Repo: "oci://" + host + "/app", Version: "2.0.0"}
+	op.Spec.HelmSecretName = "signed"
+	op.Spec.Targets = []fleet.BundleTarget{{ClusterSelector: &metav1.LabelSelector{}}}
+	w.create(op)
+	w.eventually("refuse it in a HelmOp", func() bool {
+		c := &fleet.Condition{}
+		if w.exists(op) && fleet.FindCondition(op.Status.Conditions, fleet.ConditionAccepted) != nil {
+			c = fleet.FindCondition(op.Status.Conditions, fleet.ConditionAccepted)
+		}
+		return c.Status == metav1.ConditionFalse && c.Reason == "ChartNotVerified" && strings.Contains(c.Message, second.Digest.String())
+	})
+
+	payload := cosigntest.Payload(second.Digest)
+	registry.Sign(second, charttest.Signed{Payload: payload, Signature: key.SignPayload(payload)})
+	w.change(func(spec *fleet.GitRepoSpec) { spec.ForceSyncGeneration++ })
+	w.eventually("take it once it is signed", func() bool { return w.versions("repo-app") == at("2.0.0") && w.stalled() == "" })
+	base := op.DeepCopy()
+	op.Spec.ForceSyncGeneration++
+	w.must(w.client.Patch(w.ctx, op, client.MergeFrom(base)))
+	w.eventually("take it in the HelmOp", func() bool { return w.exists(op) && op.Status.Version == "2.0.0" })
 }
 
 // TestHelmOp deploys a chart without Git, follows its constraint as asked, and

@@ -32,6 +32,9 @@ type Access struct {
 	// Keyring holds the OpenPGP keys one of which must have signed each chart;
 	// nothing is verified where it is empty.
 	Keyring []byte
+	// CosignKeys are public keys, as PEM, one of which must have signed each
+	// chart as cosign does. Only charts in OCI registries can be signed so.
+	CosignKeys []byte
 }
 
 // URLPattern compiles helmRepoURLRegex: it matches whole URLs. It is nil where
@@ -70,9 +73,13 @@ func (a Access) at(url string) Access {
 // identity tells accesses apart whose answers may differ. It is a key for maps
 // and directories, not for display.
 func (a Access) identity() string {
-	return digest.Of([]byte(a.Username), []byte(a.Password), []byte(a.Token), a.PrivateKey, a.KnownHosts, a.CACerts, a.Keyring,
+	return digest.Of([]byte(a.Username), []byte(a.Password), []byte(a.Token), a.PrivateKey, a.KnownHosts, a.CACerts, a.Keyring, a.CosignKeys,
 		strconv.AppendBool(nil, a.Insecure), strconv.AppendBool(nil, a.PlainHTTP))
 }
+
+// Verifies tells whether charts must be signed. What was taken with another access
+// is then not to be trusted.
+func (a Access) Verifies() bool { return len(a.Keyring) > 0 || len(a.CosignKeys) > 0 }
 
 // Identity tells apart all that is to be kept apart, the pattern included.
 func (a Access) Identity() string {

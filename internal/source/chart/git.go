@@ -28,6 +28,9 @@ func (s *Session) fetchGit(ctx context.Context, ref chartref.Ref, a Access, comm
 	if len(s.access.Keyring) > 0 {
 		return nil, stall(ReasonUnverified, "%s is a Git repository, where charts have no signature, and the Secret has a keyring: take the chart from a repository or registry, or take the key %s out of the Secret", chartref.Place(ref.URL), keyKeyring)
 	}
+	if err := s.noCosign(chartref.Place(ref.URL)); err != nil {
+		return nil, err
+	}
 	from, commit, err := git.ResolveName(ctx, s.gitRemote(ref, a), firstOf(commit, ref.Revision))
 	if err != nil {
 		return nil, err

@@ -62,6 +62,9 @@ func (s *Session) fetchRepository(ctx context.Context, ref chartref.Ref, a Acces
 
 // fetchArchive downloads an archive and checks its digest, where one is known.
 func (s *Session) fetchArchive(ctx context.Context, address, digest string, a Access, what string, to *os.File) error {
+	if err := s.noCosign(what); err != nil {
+		return err
+	}
 	c, err := s.client(a)
 	if err != nil {
 		return err

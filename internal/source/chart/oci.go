@@ -108,7 +108,7 @@ func (r *registry) version(ctx context.Context, wanted string) (string, error) {
 }
 
 // manifest reads the manifest of a version or digest.
-func (r *registry) manifest(ctx context.Context, ref chartref.Ref, version string) (*ocispec.Manifest, error) {
+func (r *registry) manifest(ctx context.Context, ref chartref.Ref, version string) (*artifact, error) {
 	reference := strings.ReplaceAll(version, "+", "_")
 	if ref.Digest != "" {
 		reference = ref.Digest
@@ -121,8 +121,8 @@ func (r *registry) manifest(ctx context.Context, ref chartref.Ref, version strin
 	if err != nil {
 		return nil, err
 	}
-	manifest := &ocispec.Manifest{}
-	if json.Unmarshal(raw, manifest) != nil {
+	manifest := &artifact{at: found, raw: raw}
+	if json.Unmarshal(raw, &manifest.Manifest) != nil {
 		return nil, stall(ReasonArchive, "the manifest of %s %s is damaged", r.url, reference)
 	}
 	return manifest, nil
@@ -133,12 +133,7 @@ func (r *registry) small(ctx context.Context, from content.Fetcher, what ocispec
 	if what.Size > manifestLimit {
 		return nil, stall(ReasonArchive, "%s has a manifest or signature of %s: it is no chart", r.url, size(what.Size))
 	}
-	body, err := from.Fetch(ctx, what)
-	if err != nil {
-		return nil, r.explain(ctx, err)
-	}
-	defer func() { _ = body.Close() }()
-	raw, err := content.ReadAll(body, what)
+	raw, err := content.FetchAll(ctx, from, what)
 	if err != nil {
 		return nil, r.explain(ctx, err)
 	}
@@ -177,11 +172,16 @@ func (s *Session) fetchOCI(ctx context.Context, ref chartref.Ref, a Access, to *
 	if err != nil {
 		return found{}, err
 	}
-	packed := layer(manifest, mediaChart, mediaChartOld)
+	packed := layer(&manifest.Manifest, mediaChart, mediaChartOld)
 	if packed == nil {
 		return found{}, stall(ReasonArchive, "%s is no Helm chart: its manifest has no layer of the type %s", r.url, mediaChart)
 	}
 	out.name = strings.TrimSpace(out.name + " " + out.version)
+	if s.access.asksCosign() {
+		if err := s.verifyCosign(ctx, r, out.name, manifest); err != nil {
+			return found{}, err
+		}
+	}
 	if packed.Size > s.limits.Size {
 		return found{}, tooLarge(out.name, s.limits.Size)
 	}
@@ -198,7 +198,7 @@ func (s *Session) fetchOCI(ctx context.Context, ref chartref.Ref, a Access, to *
 		return found{}, r.explain(ctx, err)
 	}
 	if len(s.access.Keyring) > 0 {
-		err = s.verifyOCI(ctx, r, manifest, out, to)
+		err = s.verifyOCI(ctx, r, &manifest.Manifest, out, to)
 	}
 	return out, err
 }

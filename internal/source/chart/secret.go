@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strconv"
@@ -13,6 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/flotilla-sh/flotilla/internal/fault"
+	"github.com/flotilla-sh/flotilla/internal/source/cosign"
 )
 
 // Keys of a Secret with the access to servers of charts.
@@ -24,6 +26,9 @@ const (
 
 	// KeyPaths is the key of a Secret with one access for each path.
 	KeyPaths = "secrets-path.yaml"
+
+	// suffixCosign is how keys with public keys of cosign end, such as cosign.pub.
+	suffixCosign = ".pub"
 )
 
 // reasonSecret is the reason of an error about a Secret.
@@ -43,13 +48,31 @@ func AccessFromSecret(data map[string][]byte) (Access, error) {
 	if a.PlainHTTP, err = boolean(data, keyPlainHTTP); err != nil {
 		return Access{}, err
 	}
+	a.CosignKeys = cosignKeys(data)
 	return a, a.check()
+}
+
+// cosignKeys are the values of all keys that end in .pub; nil where there are none.
+// One without a value is not the same as none.
+func cosignKeys(data map[string][]byte) []byte {
+	var all []byte
+	for _, name := range slices.Sorted(maps.Keys(data)) {
+		if strings.HasSuffix(name, suffixCosign) {
+			all = append(append(all, data[name]...), '\n')
+		}
+	}
+	return all
 }
 
 // check refuses what cannot work.
 func (a Access) check() error {
 	if a.Token != "" && a.Username != "" {
 		return fault.Stall(reasonSecret, fmt.Errorf("it has both %s and %s: a server takes one of them", keyToken, keyUsername))
+	}
+	if a.asksCosign() {
+		if _, err := cosign.ParseKeys(a.CosignKeys); err != nil {
+			return fault.Stall(reasonSecret, fmt.Errorf("the keys for cosign (*%s): %w", suffixCosign, err))
+		}
 	}
 	_, err := a.tls()
 	return err
@@ -78,6 +101,7 @@ type pathAccess struct {
 	SSHPrivateKey      string `json:"sshPrivateKey"`
 	KnownHosts         string `json:"knownHosts"`
 	Keyring            string `json:"keyring"`
+	CosignPub          string `json:"cosignPub"`
 	InsecureSkipVerify bool   `json:"insecureSkipVerify"`
 	BasicHTTP          bool   `json:"basicHTTP"`
 }
@@ -113,10 +137,11 @@ func PathAccessesFromSecret(data map[string][]byte) (PathAccesses, error) {
 
 func (w pathAccess) access() (Access, error) {
 	a := Access{Username: w.Username, Password: w.Password, Token: w.Token, Insecure: w.InsecureSkipVerify, PlainHTTP: w.BasicHTTP, KnownHosts: []byte(w.KnownHosts)}
-	var errs [3]error
+	var errs [4]error
 	a.CACerts, errs[0] = pem("caBundle", w.CABundle)
 	a.PrivateKey, errs[1] = pem("sshPrivateKey", w.SSHPrivateKey)
 	a.Keyring, errs[2] = pem("keyring", w.Keyring)
+	a.CosignKeys, errs[3] = pem("cosignPub", w.CosignPub)
 	if err := errors.Join(errs[:]...); err != nil {
 		return Access{}, err
 	}
