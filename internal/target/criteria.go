@@ -12,6 +12,9 @@ import (
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
 
+// ReasonInvalidSelector is the reason of errors in selectors.
+const ReasonInvalidSelector = "InvalidSelector"
+
 // displayName is the label under which Rancher users know a cluster.
 const displayName = "management.cattle.io/cluster-display-name"
 
@@ -38,9 +41,16 @@ func compileSelector(field string, s *metav1.LabelSelector) (labels.Selector, er
 	if s == nil {
 		return nil, nil
 	}
+	return Selector(field, s)
+}
+
+// Selector compiles a selector; an absent one selects nothing. An invalid one is
+// an error that begins with what it is of: nobody can say what it was to select,
+// so nothing may be decided as if it selected nothing.
+func Selector(of string, s *metav1.LabelSelector) (labels.Selector, error) {
 	selector, err := metav1.LabelSelectorAsSelector(s)
 	if err != nil {
-		return nil, fault.Stall("InvalidSelector", fmt.Errorf("%s: %w", field, err))
+		return nil, fault.Stall(ReasonInvalidSelector, fmt.Errorf("%s: %w", of, err))
 	}
 	return selector, nil
 }
@@ -58,6 +68,11 @@ func (c *Criteria) Match(cluster *Cluster) bool {
 		return false
 	}
 	return !byGroup || slices.ContainsFunc(cluster.Groups, c.matchGroup)
+}
+
+// asksFor tells whether a cluster of group g may be selected for being in it.
+func (c *Criteria) asksFor(g Group) bool {
+	return (c.group != "" || c.groups != nil) && c.matchGroup(g)
 }
 
 // matchGroup wants one group to meet both criteria.

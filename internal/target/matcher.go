@@ -47,7 +47,7 @@ func NewMatcher(bundle Bundle) (*Matcher, error) {
 		m.custom = max(0, len(m.targets)-len(m.restrictions))
 	}
 	if err := errors.Join(errs...); err != nil {
-		return nil, fault.Stall("InvalidSelector", fmt.Errorf("bundle %s/%s: %w", bundle.Namespace, bundle.Name, err))
+		return nil, fault.Stall(ReasonInvalidSelector, fmt.Errorf("bundle %s/%s: %w", bundle.Namespace, bundle.Name, err))
 	}
 	return m, nil
 }
@@ -76,6 +76,24 @@ func (s selection) key() string { return fmt.Sprint(s.target, s.customs) }
 func (m *Matcher) MayMatch(cluster *Cluster) bool {
 	_, ok := m.choose(cluster)
 	return ok
+}
+
+// AsksFor tells whether it matters to the bundle who is in a cluster group.
+func (m *Matcher) AsksFor(g Group) bool {
+	asks := func(c Criteria) bool { return c.asksFor(g) }
+	return slices.ContainsFunc(m.targets, asks) || slices.ContainsFunc(m.restrictions, asks)
+}
+
+// GroupNames are the names of the cluster groups that targets and restrictions
+// ask for.
+func (m *Matcher) GroupNames() []string {
+	var out []string
+	for _, c := range slices.Concat(m.targets, m.restrictions) {
+		if c.group != "" {
+			out = append(out, c.group)
+		}
+	}
+	return out
 }
 
 // Affected tells whether the change of a cluster from before to after can change

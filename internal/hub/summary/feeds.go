@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-sh/flotilla/internal/status"
+	"github.com/flotilla-sh/flotilla/internal/target"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
 
@@ -121,8 +122,12 @@ type group struct {
 	selector labels.Selector
 }
 
+func selectorOf(g *fleet.ClusterGroup) (labels.Selector, error) {
+	return target.Selector("selector", g.Spec.Selector)
+}
+
 // groups returns the cluster groups of a namespace. One whose selector is
-// invalid has no clusters.
+// invalid has no clusters, and says so.
 func (c *Controller) groups(namespace string) []group {
 	list := &fleet.ClusterGroupList{}
 	if err := c.cache.List(context.Background(), list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
@@ -130,7 +135,7 @@ func (c *Controller) groups(namespace string) []group {
 	}
 	var out []group
 	for i := range list.Items {
-		selector, err := metav1.LabelSelectorAsSelector(list.Items[i].Spec.Selector)
+		selector, err := selectorOf(&list.Items[i])
 		if err == nil {
 			out = append(out, group{client.ObjectKeyFromObject(&list.Items[i]), selector})
 		}

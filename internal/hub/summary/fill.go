@@ -63,7 +63,7 @@ func (c *Controller) fill(name types.NamespacedName, obj client.Object) {
 		o.Status.ClusterCount, o.Status.NonReadyClusterCount = r.ClusterCount, r.NonReadyClusterCount
 		o.Status.NonReadyClusters = r.NonReadyClusters
 		o.Status.Summary, o.Status.Display, o.Status.ResourceCounts = r.Summary, r.Display, r.ResourceCounts
-		fleet.SetCondition(&o.Status.Conditions, r.Ready, now)
+		fleet.SetCondition(&o.Status.Conditions, groupReady(o, r.Ready), now)
 	case *fleet.GitRepo:
 		r := c.board.GitRepo(name, o.Status.GitJobStatus)
 		fillBase(&o.Status.StatusBase, r, c.readyOf(o, r.Ready), now)
@@ -135,6 +135,15 @@ func (c *Controller) readyOf(repo *fleet.GitRepo, deployed fleet.Condition) flee
 		if err == nil && behind(&bundles.Items[i]) && deployed.Status == metav1.ConditionTrue {
 			return reconcile.Working("bundle " + bundles.Items[i].Name)
 		}
+	}
+	return deployed
+}
+
+// groupReady is the Ready condition of a ClusterGroup: what its clusters say,
+// where anybody can tell who they are.
+func groupReady(g *fleet.ClusterGroup, deployed fleet.Condition) fleet.Condition {
+	if _, err := selectorOf(g); err != nil {
+		return reconcile.Outcome(fleet.ConditionReady, err)
 	}
 	return deployed
 }

@@ -66,16 +66,16 @@ func (c *Controller) putAt(ctx context.Context, at *registries.Place, enc *conte
 	return at.Grant(ctx, namespace)
 }
 
-// parallel runs writes side by side. One that fails does not stop the others.
+// parallel runs requests side by side. One that fails does not stop the others.
 type parallel struct {
 	group errgroup.Group
 	mu    sync.Mutex
 	errs  []error
 }
 
-func (p *parallel) do(write func() error) {
+func (p *parallel) do(request func() error) {
 	p.group.Go(func() error {
-		if err := write(); err != nil {
+		if err := request(); err != nil {
 			p.mu.Lock()
 			defer p.mu.Unlock()
 			p.errs = append(p.errs, err)

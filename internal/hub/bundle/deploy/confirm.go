@@ -4,12 +4,13 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-sh/flotilla/internal/deployment"
 	"github.com/flotilla-sh/flotilla/internal/hub/removal"
+	"github.com/flotilla-sh/flotilla/internal/target"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
 
@@ -17,6 +18,9 @@ import (
 // one of them is being deleted as a whole, that a cluster is not targeted any
 // more proves nothing.
 var selecting = []string{"bundles", "clusters", "clustergroups", "bundlenamespacemappings"}
+
+// readers bounds the reads side by side that confirm the marks of one plan.
+const readers = 16
 
 // confirm reads once more, past the cache, everything that new removal marks
 // of a plan depend on, and takes out of it those that do not stand.
@@ -28,11 +32,11 @@ func (c *Controller) confirm(ctx context.Context, bundle *fleet.Bundle, plan *de
 	if err != nil {
 		return err
 	}
-	if !stands {
+	if stands == nil || !stands.complete() {
 		plan.Update = slices.DeleteFunc(plan.Update, marks)
 		return nil
 	}
-	return c.confirmClusters(ctx, plan)
+	return c.confirmClusters(ctx, plan, stands.selects)
 }
 
 // marks tells whether an update sets a removal mark.
@@ -40,77 +44,126 @@ func marks(u deployment.Update) bool {
 	return u.New.Spec.Removal != nil && u.Old.Spec.Removal == nil
 }
 
-// targetingStands tells whether the Bundle is as the decision saw it and every
-// kind and group that selects its clusters is there.
-func (c *Controller) targetingStands(ctx context.Context, bundle *fleet.Bundle) (bool, error) {
+// targetingStands returns what the API server has of the bundle's targeting; nil
+// where the Bundle is not as the decision saw it, or a kind that selects its
+// clusters goes.
+func (c *Controller) targetingStands(ctx context.Context, bundle *fleet.Bundle) (*selection, error) {
 	for _, resource := range selecting {
 		if stays, err := removal.KindStays(ctx, c.Live, resource); err != nil || !stays {
-			return false, err
+			return nil, err
 		}
 	}
 	if stays, err := removal.NamespaceStays(ctx, c.Live, bundle.Namespace); err != nil || !stays {
-		return false, err
+		return nil, err
 	}
 	now := &fleet.Bundle{}
 	err := c.Live.Get(ctx, client.ObjectKeyFromObject(bundle), now)
 	if err != nil || now.Generation != bundle.Generation || !now.DeletionTimestamp.IsZero() {
-		return false, client.IgnoreNotFound(err)
+		return nil, client.IgnoreNotFound(err)
 	}
-	return c.groupsExist(ctx, now)
+	return c.liveSelection(ctx, now)
 }
 
-// groupsExist tells whether every cluster group that a target names exists. One
-// that is gone may be lost: the clusters keep what they have.
-func (c *Controller) groupsExist(ctx context.Context, bundle *fleet.Bundle) (bool, error) {
-	namespaces, err := c.namespaces(ctx, bundle)
+// liveSelection reads past the cache what decides who gets a bundle, but for
+// the clusters themselves.
+func (c *Controller) liveSelection(ctx context.Context, bundle *fleet.Bundle) (*selection, error) {
+	matcher, err := target.NewMatcher(targeting(bundle))
 	if err != nil {
-		return false, err
+		return nil, err
 	}
-	found := map[string]bool{"": true}
-	for _, ns := range namespaces {
-		groups := &fleet.ClusterGroupList{}
-		if err := c.Live.List(ctx, groups, client.InNamespace(ns)); err != nil {
-			return false, fmt.Errorf("list cluster groups: %w", err)
-		}
-		for i := range groups.Items {
-			found[groups.Items[i].Name] = true
-		}
+	namespaces, err := namespacesOf(ctx, c.Live, bundle)
+	if err != nil {
+		return nil, err
 	}
-	for i := range bundle.Spec.Targets {
-		if !found[bundle.Spec.Targets[i].ClusterGroup] {
-			return false, nil
-		}
+	found := make([][]group, len(namespaces))
+	var reads parallel
+	reads.group.SetLimit(readers)
+	for i, ns := range namespaces {
+		reads.do(func() (err error) {
+			found[i], err = groupsIn(ctx, c.Live, ns)
+			return err
+		})
 	}
-	return true, nil
+	if err := reads.wait(); err != nil {
+		return nil, err
+	}
+	s := &selection{matcher: matcher, groups: make(map[string][]group, len(namespaces))}
+	for i, ns := range namespaces {
+		s.groups[ns] = found[i]
+	}
+	return s, nil
 }
 
 // confirmClusters takes out of a plan the new removal marks for clusters whose
-// Cluster is not there, or is being deleted.
-func (c *Controller) confirmClusters(ctx context.Context, plan *deployment.Plan) error {
-	kept := plan.Update[:0]
+// Cluster is not there, or is being deleted, or is still wanted.
+func (c *Controller) confirmClusters(ctx context.Context, plan *deployment.Plan, wanted func(*fleet.Cluster) bool) error {
+	refuted := map[*fleet.BundleDeployment]bool{}
+	var reads parallel
+	reads.group.SetLimit(readers)
+	var mu sync.Mutex
 	for _, u := range plan.Update {
-		if marks(u) {
-			stays, err := c.clusterStays(ctx, u.New)
-			if err != nil {
-				return err
-			}
-			if !stays {
-				continue
-			}
+		if !marks(u) {
+			continue
 		}
-		kept = append(kept, u)
+		reads.do(func() error {
+			cluster, err := c.liveCluster(ctx, u.New)
+			mu.Lock()
+			defer mu.Unlock()
+			refuted[u.New] = cluster == nil || wanted(cluster)
+			return err
+		})
 	}
-	plan.Update = kept
+	if err := reads.wait(); err != nil {
+		return err
+	}
+	plan.Update = slices.DeleteFunc(plan.Update, func(u deployment.Update) bool { return refuted[u.New] })
 	return nil
 }
 
-func (c *Controller) clusterStays(ctx context.Context, d *fleet.BundleDeployment) (bool, error) {
-	cluster := &metav1.PartialObjectMetadata{}
-	cluster.SetGroupVersionKind(fleet.SchemeGroupVersion.WithKind("Cluster"))
+// liveCluster returns the Cluster of a deployment; nil where it is not there to
+// stay.
+func (c *Controller) liveCluster(ctx context.Context, d *fleet.BundleDeployment) (*fleet.Cluster, error) {
+	cluster := &fleet.Cluster{}
 	key := client.ObjectKey{Namespace: d.Labels[fleet.ClusterNamespaceLabel], Name: d.Labels[fleet.ClusterLabel]}
 	err := c.Live.Get(ctx, key, cluster)
 	if client.IgnoreNotFound(err) != nil {
-		return false, fmt.Errorf("look whether cluster %s exists: %w", key, err)
+		return nil, fmt.Errorf("look whether cluster %s exists: %w", key, err)
 	}
-	return err == nil && cluster.DeletionTimestamp.IsZero(), nil
+	if err != nil || !cluster.DeletionTimestamp.IsZero() {
+		return nil, nil
+	}
+	return cluster, nil
+}
+
+// noneWanted is for a bundle that goes from everywhere.
+func noneWanted(*fleet.Cluster) bool { return false }
+
+// selection decides which clusters a bundle selects.
+type selection struct {
+	matcher *target.Matcher
+	// groups are those of each namespace whose clusters it may go to.
+	groups map[string][]group
+}
+
+// selects tells whether the bundle goes to a cluster.
+func (s *selection) selects(cluster *fleet.Cluster) bool {
+	groups, open := s.groups[cluster.Namespace]
+	v := view(cluster, groups)
+	return open && s.matcher.MayMatch(&v)
+}
+
+// complete tells whether every cluster group that the bundle names is there,
+// and the members of all that it asks for are known. A group that is gone may be
+// lost, and an invalid selector is a slip: the clusters keep what they have.
+func (s *selection) complete() bool {
+	found := map[string]bool{}
+	for _, groups := range s.groups {
+		for _, g := range groups {
+			if g.err != nil && s.matcher.AsksFor(g.Group) {
+				return false
+			}
+			found[g.Name] = true
+		}
+	}
+	return !slices.ContainsFunc(s.matcher.GroupNames(), func(name string) bool { return !found[name] })
 }

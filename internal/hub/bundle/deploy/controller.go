@@ -257,7 +257,7 @@ func (c *Controller) removeAll(ctx context.Context, bundle *fleet.Bundle) (left 
 		Bundle: bundle.Name, BundleNamespace: bundle.Namespace,
 		Existing: existing, Known: known, RemovalReason: reasonBundleDeleted,
 	})
-	if err := c.confirmClusters(ctx, &plan); err != nil {
+	if err := c.confirmClusters(ctx, &plan, noneWanted); err != nil {
 		return nil, err
 	}
 	if err := c.act(ctx, plan); err != nil {

@@ -134,9 +134,7 @@ func (c *Controller) enqueueAffected(ctx context.Context, q queue, before, after
 		one = before
 	}
 	for _, bundle := range c.near(ctx, one.Namespace) {
-		matcher, err := target.NewMatcher(target.Bundle{
-			Namespace: bundle.Namespace, Name: bundle.Name, Labels: bundle.Labels, Spec: bundle.Spec,
-		})
+		matcher, err := target.NewMatcher(targeting(bundle))
 		// Values in a Secret may have templates that nobody sees here.
 		if err != nil || bundle.Spec.ValuesHash != "" || matcher.Affected(was, is) {
 			q.AddAfter(ctrl.Request{NamespacedName: client.ObjectKeyFromObject(bundle)}, gatherFor)
@@ -150,11 +148,11 @@ func (c *Controller) viewOf(ctx context.Context, cluster *fleet.Cluster) *target
 	if cluster == nil || !registered(cluster) {
 		return nil
 	}
-	groups := &fleet.ClusterGroupList{}
-	if err := c.Client.List(ctx, groups, client.InNamespace(cluster.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+	groups, err := groupsIn(ctx, c.Client, cluster.Namespace)
+	if err != nil {
 		return nil
 	}
-	v := view(cluster, groups.Items)
+	v := view(cluster, groups)
 	return &v
 }
 

@@ -4,13 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"sort"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-sh/flotilla/internal/content"
@@ -146,149 +143,6 @@ func (c *Controller) existingLive(ctx context.Context, bundle *fleet.Bundle) ([]
 		return nil, fmt.Errorf("list deployments: %w", err)
 	}
 	return list.Items, nil
-}
-
-// knownClusters returns the namespaces of all clusters that exist.
-func (c *Controller) knownClusters(ctx context.Context) (map[string]bool, error) {
-	list := &fleet.ClusterList{}
-	if err := c.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("list clusters: %w", err)
-	}
-	known := make(map[string]bool, len(list.Items))
-	for i := range list.Items {
-		if registered(&list.Items[i]) {
-			known[namespaceOf(&list.Items[i])] = true
-		}
-	}
-	return known, nil
-}
-
-// candidates returns the clusters of the bundle's namespace and of those that
-// a BundleNamespaceMapping opens to it, sorted.
-func (c *Controller) candidates(ctx context.Context, bundle *fleet.Bundle) ([]pipeline.Cluster, error) {
-	namespaces, err := c.namespaces(ctx, bundle)
-	if err != nil {
-		return nil, err
-	}
-	var out []pipeline.Cluster
-	for _, ns := range namespaces {
-		clusters, err := c.clustersIn(ctx, ns)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, clusters...)
-	}
-	return out, nil
-}
-
-func (c *Controller) namespaces(ctx context.Context, bundle *fleet.Bundle) ([]string, error) {
-	mappings := &fleet.BundleNamespaceMappingList{}
-	if err := c.Client.List(ctx, mappings, client.InNamespace(bundle.Namespace)); err != nil {
-		return nil, fmt.Errorf("list namespace mappings: %w", err)
-	}
-	found := map[string]bool{bundle.Namespace: true}
-	for i := range mappings.Items {
-		m := &mappings.Items[i]
-		matches, err := selects(m.BundleSelector, bundle.Labels)
-		if err != nil || !matches {
-			continue
-		}
-		if err := c.addNamespaces(ctx, m.NamespaceSelector, found); err != nil {
-			return nil, err
-		}
-	}
-	out := make([]string, 0, len(found))
-	for ns := range found {
-		out = append(out, ns)
-	}
-	sort.Strings(out)
-	return out, nil
-}
-
-func (c *Controller) addNamespaces(ctx context.Context, by *metav1.LabelSelector, found map[string]bool) error {
-	if by == nil {
-		return nil
-	}
-	selector, err := metav1.LabelSelectorAsSelector(by)
-	if err != nil {
-		return fault.Stall("InvalidSelector", fmt.Errorf("namespaceSelector of a BundleNamespaceMapping: %w", err))
-	}
-	list := &metav1.PartialObjectMetadataList{}
-	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NamespaceList"))
-	if err := c.Client.List(ctx, list, client.MatchingLabelsSelector{Selector: selector}); err != nil {
-		return fmt.Errorf("list namespaces: %w", err)
-	}
-	for i := range list.Items {
-		found[list.Items[i].Name] = true
-	}
-	return nil
-}
-
-func (c *Controller) clustersIn(ctx context.Context, namespace string) ([]pipeline.Cluster, error) {
-	clusters := &fleet.ClusterList{}
-	if err := c.Client.List(ctx, clusters, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("list clusters: %w", err)
-	}
-	groups := &fleet.ClusterGroupList{}
-	if err := c.Client.List(ctx, groups, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("list cluster groups: %w", err)
-	}
-	var out []pipeline.Cluster
-	for i := range clusters.Items {
-		cluster := &clusters.Items[i]
-		if !registered(cluster) {
-			continue
-		}
-		offers, err := c.Capabilities.Of(ctx, namespaceOf(cluster))
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, pipeline.Cluster{Cluster: view(cluster, groups.Items), Capabilities: offers})
-	}
-	sort.Slice(out, func(i, j int) bool { return out[i].Name < out[j].Name })
-	return out, nil
-}
-
-// registered tells whether a cluster has its namespace on the hub and stays.
-func registered(cluster *fleet.Cluster) bool {
-	return cluster.Status.Namespace != "" && cluster.DeletionTimestamp.IsZero()
-}
-
-// namespaceOf is the namespace of a cluster's deployments. It is not read from
-// the status, which an agent may write.
-func namespaceOf(cluster *fleet.Cluster) string {
-	return names.ClusterNamespace(cluster.Namespace, cluster.Name)
-}
-
-// view is what targeting sees of a cluster.
-func view(cluster *fleet.Cluster, groups []fleet.ClusterGroup) target.Cluster {
-	v := target.Cluster{
-		Namespace: cluster.Namespace, Name: cluster.Name,
-		DeploymentNamespace: namespaceOf(cluster),
-		Labels:              cluster.Labels, Annotations: cluster.Annotations,
-		Paused: cluster.Spec.Paused,
-	}
-	if cluster.Spec.TemplateValues != nil {
-		v.TemplateValues = cluster.Spec.TemplateValues.Data
-	}
-	for i := range groups {
-		if ok, _ := selects(groups[i].Spec.Selector, cluster.Labels); ok {
-			v.Groups = append(v.Groups, target.Group{Name: groups[i].Name, Labels: groups[i].Labels})
-		}
-	}
-	return v
-}
-
-// selects tells whether a selector is there and matches.
-func selects(s *metav1.LabelSelector, set map[string]string) (bool, error) {
-	if s == nil {
-		return false, nil
-	}
-	selector, err := metav1.LabelSelectorAsSelector(s)
-	if err != nil {
-		return false, err
-	}
-	return selector.Matches(labels.Set(set)), nil
 }
 
 // remembered reads the last renders off the deployments. One whose content is
