@@ -51,7 +51,10 @@ func (b *builder) readConfig(draft *Draft) (*fleetyaml.FleetYAML, error) {
 	if b.err != nil {
 		return nil, b.err
 	}
-	b.config = b.configFile()
+	var err error
+	if b.config, err = b.configFile(); err != nil {
+		return nil, err
+	}
 	draft.Config = b.config
 	if b.config == "" {
 		return &fleetyaml.FleetYAML{}, nil
@@ -69,19 +72,19 @@ func (b *builder) readConfig(draft *Draft) (*fleetyaml.FleetYAML, error) {
 }
 
 // configFile returns the path of the file that is read for fleet.yaml.
-func (b *builder) configFile() string {
+func (b *builder) configFile() (string, error) {
 	if b.options != "" {
-		return path.Join(b.dir, b.options)
+		return path.Join(b.dir, b.options), nil
 	}
-	found := fleetFiles(b.fsys, b.dir)
+	found, err := fleetFiles(b.fsys, b.dir)
 	if len(found) == 0 {
-		return ""
+		return "", err
 	}
 	file := path.Join(b.dir, found[0])
 	if len(found) > 1 {
 		b.warnings = append(b.warnings, fault.Note{File: file, Line: 1, Message: found[1] + " lies beside it and is not read; delete one of them"})
 	}
-	return file
+	return file, nil
 }
 
 // judge keeps warnings, or makes an error of them where they are not wanted.

@@ -1,6 +1,7 @@
 package bundle
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -42,14 +43,24 @@ func find(tree source.Tree, in Input) ([]place, error) {
 	for _, p := range paths {
 		found, err := below(tree, p)
 		dirs = append(dirs, found...)
-		errs = append(errs, err)
+		errs = append(errs, err...)
 	}
 	slices.Sort(dirs)
 	var places []place
 	for _, dir := range slices.Compact(dirs) {
 		places = append(places, place{dir: dir})
 	}
-	return places, errors.Join(errs...)
+	return places, together(errs)
+}
+
+// together joins errors. Where one of them may pass by itself, the paths are
+// looked at again.
+func together(errs []error) error {
+	all := errors.Join(errs...)
+	if slices.ContainsFunc(errs, func(err error) bool { return fault.KindOf(err) == fault.Transient }) {
+		return &fault.Error{Kind: fault.Transient, Reason: fault.ReasonOf(all, reasonUnreadable), Err: all}
+	}
+	return all
 }
 
 // driven makes one place of each entry.
@@ -70,7 +81,8 @@ func driven(tree source.Tree, in Input) []place {
 				p.otherOptions = append(p.otherOptions, path.Clean(other.Options))
 			}
 		}
-		if !fs.ValidPath(p.dir) || !isDir(tree.FS, p.dir) {
+		there, err := isDir(tree.FS, p.dir)
+		if p.err = err; !there && err == nil {
 			p.err = missing(tree, entry.Base)
 		}
 		places = append(places, p)
@@ -83,24 +95,22 @@ func clean(p string) string {
 	return path.Clean(strings.TrimLeft(strings.TrimSpace(p), "/"))
 }
 
-// below returns the bundle directories at and below a path or pattern.
-func below(tree source.Tree, pattern string) ([]string, error) {
+// below returns the bundle directories at and below a path or pattern, and why
+// there may be more of them.
+func below(tree source.Tree, pattern string) (dirs []string, errs []error) {
 	roots, err := expand(tree.FS, clean(pattern))
-	if err != nil {
-		return nil, fault.Stall(reasonPath, fmt.Errorf("path %q is not a valid pattern: %w", pattern, err))
+	if errors.Is(err, path.ErrBadPattern) {
+		err = fault.Stall(reasonPath, fmt.Errorf("path %q is not a valid pattern: %w", pattern, err))
 	}
-	if len(roots) == 0 {
-		return nil, missing(tree, pattern)
+	if err == nil && len(roots) == 0 {
+		err = missing(tree, pattern)
 	}
-	var dirs []string
+	errs = append(errs, err)
 	for _, root := range roots {
 		found, err := walkRoot(tree.FS, root)
-		if err != nil {
-			return nil, fmt.Errorf("cannot read the path %q: %w", root, err)
-		}
-		dirs = append(dirs, found...)
+		dirs, errs = append(dirs, found...), append(errs, err)
 	}
-	return dirs, nil
+	return dirs, errs
 }
 
 // expand returns the directories that match a pattern. A directory whose name
@@ -109,47 +119,96 @@ func expand(fsys fs.FS, pattern string) ([]string, error) {
 	if !fs.ValidPath(pattern) {
 		return nil, nil
 	}
-	if isDir(fsys, pattern) {
-		return []string{pattern}, nil
+	if there, err := isDir(fsys, pattern); there || err != nil {
+		return []string{pattern}, err
 	}
-	matches, err := fs.Glob(fsys, pattern)
-	return slices.DeleteFunc(matches, func(m string) bool { return !isDir(fsys, m) }), err
+	told := &telling{FS: fsys}
+	matches, err := fs.Glob(told, pattern)
+	matches = slices.DeleteFunc(matches, func(m string) bool { there, _ := isDir(told, m); return !there })
+	return matches, cmp.Or(err, told.err)
 }
 
-func isDir(fsys fs.FS, name string) bool {
+// telling keeps what goes wrong while a pattern is matched: fs.Glob takes what
+// cannot be read for empty.
+type telling struct {
+	fs.FS
+	err error
+}
+
+// ReadDir lists a directory.
+func (t *telling) ReadDir(name string) ([]fs.DirEntry, error) {
+	there, err := isDir(t, name)
+	if !there {
+		return nil, cmp.Or(err, fs.ErrNotExist)
+	}
+	entries, err := fs.ReadDir(t.FS, name)
+	t.err = cmp.Or(t.err, err)
+	return entries, err
+}
+
+// Stat describes what a name stands for.
+func (t *telling) Stat(name string) (fs.FileInfo, error) {
+	info, err := fs.Stat(t.FS, name)
+	if err != nil && !absent(err) && fault.KindOf(err) == fault.Transient {
+		t.err = cmp.Or(t.err, err)
+	}
+	return info, err
+}
+
+// absent tells whether an error says that there is no such name. No other one
+// proves that.
+func absent(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) }
+
+func isDir(fsys fs.FS, name string) (bool, error) {
 	info, err := fs.Stat(fsys, name)
-	return err == nil && info.IsDir()
+	if absent(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("cannot read the path %q: %w", name, err)
+	}
+	return info.IsDir(), nil
 }
 
 // walkRoot returns root, where it is a bundle, and the directories below it that
 // have a fleet.yaml. Without one of its own, root is a bundle where YAML files
-// lie outside of all those.
+// lie outside of all those. A directory of which nobody can tell is none of
+// them and no part of root, and an error.
 func walkRoot(fsys fs.FS, root string) ([]string, error) {
 	governed := map[string]bool{}
 	rootHasYAML := false
+	var unclear []error
 	err := fs.WalkDir(fsys, root, func(name string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
 		case entry.IsDir() && entry.Name() == ".git":
 			return fs.SkipDir
-		case entry.IsDir() && len(fleetFiles(fsys, name)) > 0:
-			governed[name] = true
-		case !entry.IsDir() && isYAML(name) && !rootHasYAML:
+		case entry.IsDir():
+			found, err := fleetFiles(fsys, name)
+			if len(found) > 0 || err != nil {
+				governed[name] = err == nil
+			}
+			unclear = append(unclear, err)
+		case isYAML(name) && !rootHasYAML:
 			rootHasYAML = !hiddenBelow(root, name) && !within(name, governed)
 		}
 		return nil
 	})
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the path %q: %w", root, err)
+	}
 	if rootHasYAML {
 		governed[root] = true
 	}
-	return slices.Sorted(maps.Keys(governed)), err
+	maps.DeleteFunc(governed, func(_ string, known bool) bool { return !known })
+	return slices.Sorted(maps.Keys(governed)), together(unclear)
 }
 
 // within tells whether name lies in or below one of dirs.
 func within(name string, dirs map[string]bool) bool {
 	for dir := path.Dir(name); ; dir = path.Dir(dir) {
-		if dirs[dir] {
+		if _, ok := dirs[dir]; ok {
 			return true
 		}
 		if dir == "." {
@@ -159,12 +218,20 @@ func within(name string, dirs map[string]bool) bool {
 }
 
 // fleetFiles returns the names of the fleet.yaml in dir, the one that is read
-// first.
-func fleetFiles(fsys fs.FS, dir string) []string {
-	return slices.DeleteFunc(fleetyaml.FileNames(), func(name string) bool {
-		info, err := fs.Stat(fsys, path.Join(dir, name))
-		return err != nil || info.IsDir()
-	})
+// first. One that cannot be read is not one that is not there.
+func fleetFiles(fsys fs.FS, dir string) (found []string, err error) {
+	for _, name := range fleetyaml.FileNames() {
+		file := path.Join(dir, name)
+		info, err := fs.Stat(fsys, file)
+		switch {
+		case absent(err):
+		case err != nil:
+			return nil, fmt.Errorf("cannot read %s: %w", file, err)
+		case !info.IsDir():
+			found = append(found, name)
+		}
+	}
+	return found, nil
 }
 
 func isYAML(name string) bool {

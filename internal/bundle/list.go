@@ -45,7 +45,11 @@ func (l *lister) list(dir string, inherited ignores, depth int) error {
 		return err
 	}
 	isOptions := func(name string) bool { return path.Join(dir, name) == l.options }
-	if dir != "." && len(slices.DeleteFunc(fleetFiles(l.fsys, full), isOptions)) > 0 {
+	configs, err := fleetFiles(l.fsys, full)
+	if err != nil {
+		return err
+	}
+	if dir != "." && len(slices.DeleteFunc(configs, isOptions)) > 0 {
 		l.nested[dir] = true
 	}
 	for _, entry := range entries {

@@ -30,7 +30,10 @@ func missing(tree source.Tree, written string) error {
 // directory of the path that exists holds.
 func near(fsys fs.FS, wanted string) string {
 	parent, name := path.Dir(wanted), path.Base(wanted)
-	for parent != "." && !isDir(fsys, parent) {
+	for parent != "." {
+		if there, _ := isDir(fsys, parent); there {
+			break
+		}
 		parent, name = path.Dir(parent), path.Base(parent)
 	}
 	dirs := subdirectories(fsys, parent)

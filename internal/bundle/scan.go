@@ -11,7 +11,7 @@ import (
 	"github.com/flotilla-sh/flotilla/internal/source"
 )
 
-// Reasons of the errors that a human must mend.
+// Reasons of errors; all but the last are of those that a human must mend.
 const (
 	reasonEmpty     = "EmptyRepository"
 	reasonPath      = "PathNotFound"
@@ -20,6 +20,8 @@ const (
 	reasonFile      = "InvalidFile"
 	reasonName      = "DuplicateName"
 	reasonTooLarge  = "BundlesTooLarge"
+
+	reasonUnreadable = "UnreadablePath"
 )
 
 // Scan returns the bundles of a snapshot, sorted by path. A directory that is

@@ -1,7 +1,9 @@
 package bundle
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 	"testing"
@@ -290,4 +292,63 @@ func TestSourceDigest(t *testing.T) {
 	if base == digestOf("a.yaml: y") || base == digestOf("b.yaml: x") {
 		t.Error("names and contents are part of the source")
 	}
+}
+
+// What cannot be read for a moment is not gone: a scan that met it is not one
+// that says what is gone, whichever of its questions failed.
+func TestWhatCannotBeReadIsNotGone(t *testing.T) {
+	for _, paths := range [][]string{nil, {"apps"}, {"apps/*"}, {"*/web"}} {
+		for _, name := range []string{"apps", "apps/web", "apps/web/fleet.yaml", "apps/web/fleet.yml"} {
+			for question := range 12 {
+				files := tree("apps/web/fleet.yaml: name: shop\napps/web/a.yaml:\napps/api/b.yaml:\napps/api/fleet.yaml: {}")
+				in := Input{RepoName: "repo", Paths: paths}
+				want, err := Scan(files, in)
+				if err != nil {
+					t.Fatal(err)
+				}
+				files.FS = &unreadable{MapFS: files.FS.(fstest.MapFS), name: name, at: question}
+				got, err := Scan(files, in)
+				if err != nil {
+					if fault.KindOf(err) != fault.Transient {
+						t.Errorf("%v %s at %d: %v is looked at never again", paths, name, question, err)
+					}
+					continue
+				}
+				if diff := cmp.Diff(show(want), show(got)); diff != "" && !slices.ContainsFunc(got, func(d Draft) bool { return d.Err != nil }) {
+					t.Errorf("%v %s at %d, without an error: %s", paths, name, question, diff)
+				}
+			}
+		}
+	}
+}
+
+// unreadable is a file system that cannot answer one question about a name.
+type unreadable struct {
+	fstest.MapFS
+	name string
+	at   int
+}
+
+func (u *unreadable) ask(op, name string) error {
+	if name != u.name {
+		return nil
+	}
+	if u.at--; u.at != -1 {
+		return nil
+	}
+	return &fs.PathError{Op: op, Path: name, Err: errors.New("too many open files")}
+}
+
+func (u *unreadable) Stat(name string) (fs.FileInfo, error) {
+	if err := u.ask("stat", name); err != nil {
+		return nil, err
+	}
+	return u.MapFS.Stat(name)
+}
+
+func (u *unreadable) ReadDir(name string) ([]fs.DirEntry, error) {
+	if err := u.ask("readdir", name); err != nil {
+		return nil, err
+	}
+	return u.MapFS.ReadDir(name)
 }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path"
 	"strings"
+	"syscall"
 
 	"github.com/flotilla-sh/flotilla/internal/fault"
 	"github.com/flotilla-sh/flotilla/internal/source"
@@ -137,6 +138,9 @@ func (t *tree) check(op, name string) error {
 // type for it, so the link is recognised by what it does: it can be read as a
 // link and leads somewhere, yet not from inside.
 func (t *tree) explain(name string, err error) error {
+	if errors.Is(err, syscall.ENOTDIR) {
+		return &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist} // as a commit says it
+	}
 	if err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || !t.throughLink(name) {
 		return err
 	}

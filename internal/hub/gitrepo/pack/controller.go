@@ -155,6 +155,9 @@ func problems(drafts []bundle.Draft, scanErr error) error {
 		lines = append(lines, scanErr.Error())
 	}
 	kind, after, reason := fault.Stalled, time.Duration(0), fault.ReasonOf(scanErr, "")
+	if fault.KindOf(scanErr) == fault.Transient {
+		kind = fault.Transient
+	}
 	for _, d := range drafts {
 		if d.Err == nil {
 			continue
