@@ -30,7 +30,8 @@ const (
 	maxBlob = 700 << 10
 	// maxPayload bounds what one blob may decompress to.
 	maxPayload = 256 << 20
-	// inlineLimit is the size up to which a manifest is kept in its root.
+	// inlineLimit is the size up to which a manifest, or the files of a source,
+	// are kept in their root.
 	inlineLimit = 48 << 10
 	// chunkTarget is the size at which a chunk is closed. Smaller chunks make
 	// a change smaller and the list of chunks longer.

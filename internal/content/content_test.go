@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -284,6 +285,21 @@ func TestFilesComeBackWhole(t *testing.T) {
 		if got[i].Path != files[i].Path || !bytes.Equal(got[i].Data, files[i].Data) {
 			t.Errorf("%s came back as %s with %d bytes", files[i].Path, got[i].Path, len(got[i].Data))
 		}
+	}
+}
+
+func TestSmallSourceIsOnePayload(t *testing.T) {
+	var files []source.File
+	for i := range 30 {
+		files = append(files, source.File{Path: fmt.Sprintf("%02d.yaml", i), Data: bytes.Repeat([]byte("a"), 1024)})
+	}
+	enc, err := EncodeFiles(key, files)
+	if err != nil || len(enc.Chunks) > 0 || !enc.Root.Secret {
+		t.Errorf("%d chunks, a Secret: %v, %v", len(enc.Chunks), enc.Root.Secret, err)
+	}
+	got, err := FetchFiles(t.Context(), shelf{}.put(enc), enc.Root.Ref)
+	if err != nil || !reflect.DeepEqual(got, files) {
+		t.Errorf("%d files of %d came back: %v", len(got), len(files), err)
 	}
 }
 

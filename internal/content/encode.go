@@ -39,7 +39,12 @@ type item struct {
 // EncodeFiles packs the files of a bundle's source. All of it is secret: a
 // repository may hold Secrets as plain manifests, and only the hub reads it.
 func EncodeFiles(key Key, files []source.File) (Encoded, error) {
-	chunks, err := encodeItems(fileItems(files), key.chunk)
+	items := fileItems(files)
+	if total(items) <= inlineLimit {
+		root, err := key.blob(payloadOf(items), true)
+		return Encoded{Root: root}, err
+	}
+	chunks, err := encodeItems(items, key.chunk)
 	if err != nil {
 		return Encoded{}, err
 	}
@@ -57,6 +62,14 @@ func fileItems(files []source.File) []item {
 	}
 	sort.SliceStable(items, func(i, j int) bool { return items[i].id < items[j].id })
 	return items
+}
+
+func total(items []item) int {
+	size := 0
+	for i := range items {
+		size += items[i].size
+	}
+	return size
 }
 
 // encodeItems cuts sorted items into chunks, which pack makes.

@@ -3,6 +3,7 @@ package content
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"slices"
 
 	"github.com/flotilla-sh/flotilla/internal/render"
 	"github.com/flotilla-sh/flotilla/internal/render/cache"
@@ -30,14 +31,8 @@ func NewEncoder(key Key) *Encoder {
 // which are stored as Secrets.
 func (e *Encoder) Objects(objects []render.Object) (Encoded, error) {
 	items := objectItems(objects)
-	total, secrets := 0, 0
-	for i := range items {
-		total += items[i].size
-		if items[i].secret {
-			secrets++
-		}
-	}
-	if secrets == 0 && total <= inlineLimit {
+	secret := func(it item) bool { return it.secret }
+	if total(items) <= inlineLimit && !slices.ContainsFunc(items, secret) {
 		root, err := e.key.blob(payloadOf(items), false)
 		return Encoded{Root: root}, err
 	}

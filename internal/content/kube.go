@@ -29,7 +29,8 @@ const (
 	// UnusedAnnotation is when a sweep first saw that nothing refers to a
 	// payload, in RFC 3339.
 	UnusedAnnotation = "flotilla.sh/unused-since"
-	// ManagedLabel is on every ConfigMap and Secret that holds a payload.
+	// ManagedLabel is on every ConfigMap and Secret that holds a payload, and on
+	// what is swept with them.
 	ManagedLabel = "flotilla.sh/content"
 	// SecretType is the type of those Secrets.
 	SecretType = "flotilla.sh/content"
@@ -113,16 +114,21 @@ func (s *Store) write(ctx context.Context, b Blob, namespace string) error {
 	if _, ok := s.known.Load(key); ok {
 		return nil // another flight has just landed
 	}
-	obj := objectFor(b, namespace)
-	err := s.client.Create(ctx, obj)
-	if apierrors.IsAlreadyExists(err) {
-		err = s.unmark(ctx, obj)
-	}
-	if err != nil {
+	if err := s.Keep(ctx, objectFor(b, namespace)); err != nil {
 		return s.explain(b.Ref, err)
 	}
 	s.known.Store(key, struct{}{})
 	return nil
+}
+
+// Keep stores an immutable object that bears ManagedLabel and is named by what
+// it holds, or finds that it is stored. It is swept like content.
+func (s *Store) Keep(ctx context.Context, obj client.Object) error {
+	err := s.client.Create(ctx, obj)
+	if apierrors.IsAlreadyExists(err) {
+		return s.unmark(ctx, obj)
+	}
+	return err
 }
 
 // explain says what could not be stored.

@@ -33,6 +33,7 @@ import (
 	"github.com/flotilla-sh/flotilla/internal/content"
 	"github.com/flotilla-sh/flotilla/internal/hub/access"
 	"github.com/flotilla-sh/flotilla/internal/hub/bundle/deploy"
+	"github.com/flotilla-sh/flotilla/internal/hub/bundle/sources"
 	"github.com/flotilla-sh/flotilla/internal/hub/bundle/write"
 	"github.com/flotilla-sh/flotilla/internal/hub/capabilities"
 	"github.com/flotilla-sh/flotilla/internal/hub/cluster/lease"
@@ -234,7 +235,8 @@ func wire(ctx context.Context, mgr manager.Manager, w wiring) error {
 		c      = mgr.GetClient()
 		now    = clock.RealClock{}
 		store  = content.NewStore(w.live)
-		packed = &write.Writer{Client: c, Live: w.live, Store: store, Key: w.key}
+		files  = sources.New(store, w.key)
+		packed = &write.Writer{Client: c, Live: w.live, Store: store, Sources: files}
 		where  = registries.New(w.live, w.key, standard, now)
 		stages = &pipeline.Stages{Renderer: render.NewMemo(w.options.Renderer, renderRoom), Key: w.key, MaxRenders: w.options.MaxRenders}
 		events = mgr.GetEventRecorder("flotilla-hub")
@@ -247,7 +249,7 @@ func wire(ctx context.Context, mgr manager.Manager, w wiring) error {
 		(&webhook.Receiver{Client: c, Live: w.live, Namespace: w.options.Namespace, Events: events, Clock: now}).Setup(ctx, mgr, w.options.Webhooks),
 		(&pack.Controller{Access: reach, Git: repos, Charts: fetcher, Bundles: packed, Events: events, Clock: now, MaxBytes: w.options.MaxBundlesSize}).Setup(mgr),
 		(&helmop.Controller{Access: reach, Charts: fetcher, Bundles: packed, Events: events, Clock: now}).Setup(mgr),
-		(&deploy.Controller{Client: c, Live: w.live, Stages: stages, Store: store, Registries: where,
+		(&deploy.Controller{Client: c, Live: w.live, Stages: stages, Store: store, Sources: files, Registries: where,
 			Capabilities: capabilities.NewReader(c), Events: events, Clock: now}).Setup(ctx, mgr),
 		(&register.Controller{Client: c, Live: w.live, Store: store, Hub: names.Hub(w.key), Clock: now}).Setup(mgr),
 		(&lease.Controller{Contact: w.guard, Client: c, Events: events, Clock: now}).Setup(mgr),

@@ -21,10 +21,15 @@ func (d *deleter) Delete(ctx context.Context, obj client.Object, opts ...client.
 	return d.Client.Delete(ctx, obj, opts...)
 }
 
-// counter counts the writes that go through it.
+// counter counts the reads and writes that go through it.
 type counter struct {
 	client.Client
-	writes atomic.Int32
+	reads, writes atomic.Int32
+}
+
+func (c *counter) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+	c.reads.Add(1)
+	return c.Client.Get(ctx, key, obj, opts...)
 }
 
 func (c *counter) Create(ctx context.Context, obj client.Object, opts ...client.CreateOption) error {

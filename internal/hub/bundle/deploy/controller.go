@@ -8,7 +8,6 @@ package deploy
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"strings"
@@ -26,6 +25,7 @@ import (
 	"github.com/flotilla-sh/flotilla/internal/deployment"
 	"github.com/flotilla-sh/flotilla/internal/effect"
 	"github.com/flotilla-sh/flotilla/internal/fault"
+	"github.com/flotilla-sh/flotilla/internal/hub/bundle/sources"
 	"github.com/flotilla-sh/flotilla/internal/hub/capabilities"
 	"github.com/flotilla-sh/flotilla/internal/hub/follow"
 	"github.com/flotilla-sh/flotilla/internal/hub/registries"
@@ -52,6 +52,8 @@ type Controller struct {
 	Live   client.Reader
 	Stages *pipeline.Stages
 	Store  *content.Store
+	// Sources are the files of Bundles.
+	Sources *sources.Sources
 	// Registries have the content of bundles that ask for one.
 	Registries *registries.Registries
 	// Capabilities is what agents reported of their clusters.
@@ -59,7 +61,6 @@ type Controller struct {
 	Events       events.EventRecorder
 	Clock        clock.PassiveClock
 
-	sources  sources
 	wrote    writes
 	follower follow.Follower
 	statuses reconcile.Written
@@ -265,6 +266,3 @@ func (c *Controller) removeAll(ctx context.Context, bundle *fleet.Bundle) (left 
 	}
 	return plan.Removing, nil
 }
-
-// errNoSource is why a bundle cannot be deployed yet.
-var errNoSource = errors.New("the bundle has neither resources nor a stored source")

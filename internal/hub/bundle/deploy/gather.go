@@ -39,11 +39,11 @@ func (c *Controller) gather(ctx context.Context, bundle *fleet.Bundle) (*facts, 
 	if err != nil {
 		return nil, err
 	}
-	src, err := c.sources.of(ctx, c.Store, bundle)
+	src, err := c.Sources.Of(ctx, bundle)
 	if err != nil {
 		return nil, err
 	}
-	f.sourceDigest = src.digest
+	f.sourceDigest = src.Digest
 	if f.existing, err = c.existing(ctx, bundle); err != nil {
 		return nil, err
 	}
@@ -69,8 +69,8 @@ func (c *Controller) gather(ctx context.Context, bundle *fleet.Bundle) (*facts, 
 		Bundle: target.Bundle{
 			Namespace: bundle.Namespace, Name: bundle.Name, Labels: bundle.Labels, Spec: *spec,
 		},
-		Files:        src.files,
-		SourceDigest: src.digest,
+		Files:        src.Files,
+		SourceDigest: src.Digest,
 		Commit:       bundle.Labels[fleet.CommitLabel],
 		Clusters:     clusters,
 		Copies:       copies,

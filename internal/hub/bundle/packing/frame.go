@@ -72,7 +72,7 @@ func (f *Frame[T]) Setup(mgr ctrl.Manager) error {
 		Named(f.Name).
 		WithOptions(controller.Options{MaxConcurrentReconciles: 4, RateLimiter: reconcile.Backoff[ctrl.Request]()}).
 		For(f.New(), builder.WithPredicates(f.Changes)).
-		Watches(&fleet.Bundle{}, handler.EnqueueRequestsFromMapFunc(f.ownerOf), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&fleet.Bundle{}, handler.EnqueueRequestsFromMapFunc(f.ownerOf), builder.WithPredicates(f.Bundles.Changes())).
 		Watches(&fleet.Policy{}, near).
 		Watches(&fleet.GitRepoRestriction{}, near).
 		WatchesMetadata(&corev1.Secret{}, near,

@@ -18,6 +18,8 @@ import (
 
 	"github.com/flotilla-sh/flotilla/internal/content"
 	"github.com/flotilla-sh/flotilla/internal/fault"
+	"github.com/flotilla-sh/flotilla/internal/hub/bundle/sources"
+	"github.com/flotilla-sh/flotilla/internal/names"
 	"github.com/flotilla-sh/flotilla/internal/source"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
@@ -26,9 +28,11 @@ import (
 type Writer struct {
 	Client client.Client
 	// Live reads what a deletion depends on, past all caches.
-	Live  client.Reader
-	Store *content.Store
-	Key   content.Key
+	Live    client.Reader
+	Store   *content.Store
+	Sources *sources.Sources
+
+	wanted wanted
 }
 
 // Owner is the object that Bundles come from.
@@ -42,13 +46,14 @@ func (o Owner) owns(b *fleet.Bundle) bool { return b.Labels[o.Label] == o.Name }
 
 // Have is a Bundle as it is.
 type Have struct {
-	Bundle *fleet.Bundle
-	store  *content.Store
+	Bundle  *fleet.Bundle
+	sources *sources.Sources
 }
 
 // Files are those that are stored for the Bundle.
 func (h *Have) Files(ctx context.Context) ([]source.File, error) {
-	return content.FetchFiles(ctx, h.store.In(h.Bundle.Namespace), content.Ref{Name: h.Bundle.Spec.ContentsID, Secret: true})
+	stored, err := h.sources.Of(ctx, h.Bundle)
+	return stored.Files, err
 }
 
 // Have returns the Bundle of an owner, or nil where it has none of this name.
@@ -61,47 +66,49 @@ func (w *Writer) Have(ctx context.Context, owner Owner, name string) (*Have, err
 	if err != nil || !owner.owns(b) || b.Spec.ContentsID == "" {
 		return nil, nil //nolint:nilnil // most bundles are new once
 	}
-	return &Have{Bundle: b, store: w.Store}, nil
+	return &Have{Bundle: b, sources: w.Sources}, nil
 }
 
 // Write makes a Bundle be as wanted, with these files; it is not written where
-// it is so already. What the writer itself decides need not be in it.
+// it is so already. What the writer itself decides need not be in it. Different
+// Bundles may be written at one time.
 func (w *Writer) Write(ctx context.Context, owner Owner, want *fleet.Bundle, files []source.File) error {
 	values, err := finish(owner, want)
 	if err != nil {
 		return err
 	}
-	packed, err := content.EncodeFiles(w.Key, files)
+	packed, err := w.Sources.Pack(files)
 	if err != nil {
 		return err
 	}
-	want.Spec.ContentsID = packed.Root.Name
+	want.Spec.ContentsID = packed.ID()
+	w.wanted.note(want)
 	have := &fleet.Bundle{}
 	err = w.Client.Get(ctx, client.ObjectKeyFromObject(want), have)
 	if err == nil && upToDate(have, want) {
-		stored, err := w.Store.Has(ctx, packed.Root.Ref, want.Namespace)
+		stored, err := w.Sources.Has(ctx, packed, want.Namespace)
 		if err != nil || stored {
 			return err
 		}
 	}
-	if err := w.Store.Put(ctx, packed, want.Namespace); err != nil {
+	if err := w.Sources.Put(ctx, packed, want.Namespace); err != nil {
 		return err
 	}
 	if values != nil {
-		if err := w.Client.Create(ctx, values); err != nil && !apierrors.IsAlreadyExists(err) {
+		if err := w.Store.Keep(ctx, values); err != nil {
 			return fmt.Errorf("store the Helm values of bundle %s: %w", want.Name, err)
 		}
 	}
 	switch {
 	case apierrors.IsNotFound(err):
-		err = w.Client.Create(ctx, want)
-	case err == nil:
-		err = w.update(ctx, owner, have, want)
-	}
-	if err != nil {
+		return w.Client.Create(ctx, want)
+	case err != nil:
 		return err
 	}
-	return w.sweepValues(ctx, want, values)
+	if err := w.update(ctx, owner, have, want); err != nil {
+		return err
+	}
+	return w.dropValues(ctx, have, want)
 }
 
 // finish adds what all Bundles have, and takes the values out.
@@ -160,24 +167,15 @@ func (w *Writer) update(ctx context.Context, owner Owner, have, want *fleet.Bund
 	return w.Client.Patch(ctx, next, client.MergeFrom(have))
 }
 
-// sweepValues deletes Secrets with older values of a bundle.
-func (w *Writer) sweepValues(ctx context.Context, b *fleet.Bundle, current *corev1.Secret) error {
-	list := &metav1.PartialObjectMetadataList{}
-	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
-	err := w.Client.List(ctx, list, client.InNamespace(b.Namespace),
-		client.MatchingLabels{fleet.BundleLabel: b.Name, fleet.ManagedLabel: "true"})
-	if err != nil {
-		return err
+// dropValues deletes the Secret with the values that a Bundle had. What is left
+// of them all the same, and of Bundles that are gone, is swept with content.
+func (w *Writer) dropValues(ctx context.Context, had, has *fleet.Bundle) error {
+	if had.Spec.ValuesHash == "" || had.Spec.ValuesHash == has.Spec.ValuesHash {
+		return nil
 	}
-	for i := range list.Items {
-		if current != nil && list.Items[i].Name == current.Name {
-			continue
-		}
-		if err := w.Client.Delete(ctx, &list.Items[i]); client.IgnoreNotFound(err) != nil {
-			return err
-		}
-	}
-	return nil
+	secret := &corev1.Secret{}
+	secret.Namespace, secret.Name = had.Namespace, names.ValuesSecret(had.Name, had.Spec.ValuesHash)
+	return client.IgnoreNotFound(w.Client.Delete(ctx, secret))
 }
 
 // But lists the Bundles of an owner but those to keep. It is read past the

@@ -24,6 +24,7 @@ import (
 
 	"github.com/flotilla-sh/flotilla/internal/content"
 	"github.com/flotilla-sh/flotilla/internal/hub/registries"
+	"github.com/flotilla-sh/flotilla/internal/names"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
 
@@ -144,7 +145,11 @@ func (c *Collector) used(ctx context.Context, stored []metav1.PartialObjectMetad
 		}
 	}
 	for i := range bundles.Items {
-		used[bundles.Items[i].Spec.ContentsID] = true
+		b := &bundles.Items[i]
+		used[b.Spec.ContentsID] = true
+		if b.Spec.ValuesHash != "" {
+			used[names.ValuesSecret(b.Name, b.Spec.ValuesHash)] = true
+		}
 	}
 	led := map[string]bool{}
 	for i := range stored {

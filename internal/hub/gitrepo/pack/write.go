@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 
+	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -16,6 +17,9 @@ import (
 	"github.com/flotilla-sh/flotilla/internal/source/git"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
+
+// writers bounds the Bundles of one GitRepo that are written at one time.
+const writers = 8
 
 // write makes the Bundles of a GitRepo be its drafts. The Bundle of a draft
 // with an error stays as it is.
@@ -30,19 +34,23 @@ func (c *Controller) write(ctx context.Context, repo *fleet.GitRepo, commit stri
 			return err
 		}
 	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(writers)
 	for i := range drafts {
 		draft := &drafts[i]
 		if draft.Err != nil {
 			continue
 		}
-		if err := c.Bundles.Write(ctx, owner(repo), bundleOf(repo, commit, registry, draft), draft.Files); err != nil {
+		group.Go(func() error {
+			err := c.Bundles.Write(ctx, owner(repo), bundleOf(repo, commit, registry, draft), draft.Files)
 			if fault.KindOf(err) != fault.Stalled {
 				return err
 			}
 			draft.Err = fmt.Errorf("bundle %s: %w", draft.Name, err)
-		}
+			return nil
+		})
 	}
-	return nil
+	return group.Wait()
 }
 
 // prune deletes the Bundles of a GitRepo that no draft stands for. Before that

@@ -1,4 +1,4 @@
-package deploy
+package sources
 
 import (
 	"bytes"
@@ -75,7 +75,7 @@ func TestInline(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(tt.want, got.files); diff != "" {
+			if diff := cmp.Diff(tt.want, got.Files); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -91,36 +91,9 @@ func TestInlineDigestIsOfTheFiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return got.digest
+		return got.Digest
 	}
 	if digest(text) != digest(zipped) || digest(text) == digest(other) {
 		t.Error("equal files have equal digests, and others do not")
-	}
-}
-
-func TestPutValues(t *testing.T) {
-	for name, tt := range map[string]struct {
-		have *fleet.HelmOptions
-		raw  string
-		want *fleet.HelmOptions
-		err  bool
-	}{
-		"nothing stored":     {have: nil, want: nil},
-		"no other options":   {raw: `{"a":1}`, want: &fleet.HelmOptions{Values: &fleet.GenericMap{Data: map[string]any{"a": 1.0}}}},
-		"next to the others": {have: &fleet.HelmOptions{Chart: "c"}, raw: `{"a":1}`, want: &fleet.HelmOptions{Chart: "c", Values: &fleet.GenericMap{Data: map[string]any{"a": 1.0}}}},
-		"damaged":            {raw: `{`, err: true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			err := putValues(&tt.have, []byte(tt.raw))
-			if tt.err {
-				if fault.KindOf(err) != fault.Stalled {
-					t.Fatalf("error %v, want a stalled one", err)
-				}
-				return
-			}
-			if diff := cmp.Diff(tt.want, tt.have); err != nil || diff != "" {
-				t.Errorf("%v (-want +got):\n%s", err, diff)
-			}
-		})
 	}
 }

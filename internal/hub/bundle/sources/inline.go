@@ -1,0 +1,70 @@
+package sources
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"sort"
+
+	"github.com/flotilla-sh/flotilla/internal/fault"
+	"github.com/flotilla-sh/flotilla/internal/render"
+	"github.com/flotilla-sh/flotilla/internal/source"
+	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
+)
+
+// maxResource bounds what one inline resource may decompress to.
+const maxResource = 64 << 20
+
+// errNoSource is why a bundle cannot be deployed yet.
+var errNoSource = errors.New("the bundle has neither resources nor a stored source")
+
+// inline takes in the resources of a bundle that was written by hand.
+func inline(bundle *fleet.Bundle) (Files, error) {
+	if len(bundle.Spec.Resources) == 0 {
+		return Files{}, fault.Stall("NoSource", errNoSource)
+	}
+	var out Files
+	for i, r := range bundle.Spec.Resources {
+		data, err := decode(r)
+		if err != nil {
+			return Files{}, fault.Stall("InvalidResource", fmt.Errorf("spec.resources[%d] (%s): %w", i, r.Name, err))
+		}
+		name := r.Name
+		if name == "" {
+			name = fmt.Sprintf("resource%03d.yaml", i)
+		}
+		out.Files = append(out.Files, source.File{Path: name, Data: data})
+	}
+	sort.SliceStable(out.Files, func(i, j int) bool { return out.Files[i].Path < out.Files[j].Path })
+	out.Digest = render.FilesDigest(out.Files)
+	return out, nil
+}
+
+func decode(r fleet.BundleResource) ([]byte, error) {
+	switch r.Encoding {
+	case "":
+		return []byte(r.Content), nil
+	case "base64+gz":
+		packed, err := base64.StdEncoding.DecodeString(r.Content)
+		if err != nil {
+			return nil, fmt.Errorf("is not base64: %w", err)
+		}
+		reader, err := gzip.NewReader(bytes.NewReader(packed))
+		if err != nil {
+			return nil, fmt.Errorf("is not gzip: %w", err)
+		}
+		data, err := io.ReadAll(io.LimitReader(reader, maxResource+1))
+		if err != nil {
+			return nil, fmt.Errorf("is damaged: %w", err)
+		}
+		if len(data) > maxResource {
+			return nil, fmt.Errorf("is larger than %d MiB: split it", maxResource>>20)
+		}
+		return data, nil
+	default:
+		return nil, fmt.Errorf("encoding %q is not known: use base64+gz or none", r.Encoding)
+	}
+}
