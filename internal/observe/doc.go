@@ -7,4 +7,8 @@
 // is gone, is the object read, and a dry run of the apply gives the exact
 // difference. Defaulting, webhooks, status and the fields of others are thereby
 // no drift.
+//
+// What a watch sees of an object is in seen.go, what that calls for in judge.go,
+// what is known of all deployments in tracker.go, and what is asked of it, and
+// told to it after a look, in targets.go.
 package observe

@@ -1,0 +1,56 @@
+package observe
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/flotilla-sh/flotilla/internal/apply"
+)
+
+// Look is why an object is to be read.
+type Look int
+
+const (
+	// LookAway: it is as it was applied, and nothing has happened to it.
+	LookAway Look = iota
+	// LookHealth: something was written to it, and its state may have changed.
+	LookHealth
+	// LookDrift: it may not be as it was applied.
+	LookDrift
+)
+
+// tracked is one object that is watched.
+type tracked struct {
+	entry apply.Entry
+	// accepted is the state that was last found to be without drift.
+	accepted Seen
+	look     Look
+	// missing is true where a watch said that the object is gone.
+	missing bool
+	scaled  bool
+	// quiet is how long the next look at mere writes of others is put off.
+	quiet     time.Duration
+	notBefore time.Time
+}
+
+// judge names what a sighting of an object calls for.
+func judge(t *tracked, seen Seen) Look {
+	switch {
+	case seen.UID == t.entry.UID && older(seen.ResourceVersion, t.entry.ResourceVersion):
+		return LookAway
+	case seen.UID != t.accepted.UID, seen.Fields != t.accepted.Fields, seen.Generation != t.accepted.Generation:
+		return LookDrift
+	case t.accepted.Writes != "" && seen.Writes != t.accepted.Writes:
+		return LookDrift
+	case t.entry.Health && seen.ResourceVersion != t.accepted.ResourceVersion:
+		return LookHealth
+	}
+	return LookAway
+}
+
+// older compares resource versions, which are numbers that grow.
+func older(a, b string) bool {
+	x, errX := strconv.ParseUint(a, 10, 64)
+	y, errY := strconv.ParseUint(b, 10, 64)
+	return errX == nil && errY == nil && x < y
+}
