@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -25,13 +24,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"github.com/flotilla-sh/flotilla/charts"
 	"github.com/flotilla-sh/flotilla/internal/agent"
 	"github.com/flotilla-sh/flotilla/internal/apireq"
 	"github.com/flotilla-sh/flotilla/internal/content"
@@ -39,6 +36,7 @@ import (
 	"github.com/flotilla-sh/flotilla/internal/digest"
 	"github.com/flotilla-sh/flotilla/internal/faultproxy"
 	"github.com/flotilla-sh/flotilla/internal/lab"
+	"github.com/flotilla-sh/flotilla/internal/lab/labtest"
 	"github.com/flotilla-sh/flotilla/internal/render"
 	"github.com/flotilla-sh/flotilla/internal/render/rendertest"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
@@ -85,11 +83,10 @@ func run(m *testing.M) int {
 }
 
 func connect(kubeconfig string) error {
-	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	config, err := labtest.Config(kubeconfig)
 	if err != nil {
 		return err
 	}
-	config.QPS = -1
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, fleet.AddToScheme, apiextensionsv1.AddToScheme} {
 		if err := add(scheme); err != nil {
@@ -101,50 +98,7 @@ func connect(kubeconfig string) error {
 		return err
 	}
 	server.config, server.client = config, c
-	space := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fleet.ContentNamespace}}
-	if err := c.Create(context.Background(), space); err != nil {
-		return err
-	}
-	return installCRDs(c)
-}
-
-func installCRDs(c client.Client) error {
-	files, err := fs.Glob(charts.FS, "flotilla-crd/templates/*.yaml")
-	if err != nil {
-		return err
-	}
-	for _, file := range files {
-		raw, err := fs.ReadFile(charts.FS, file)
-		if err != nil {
-			return err
-		}
-		crd := &apiextensionsv1.CustomResourceDefinition{}
-		if err := yaml.Unmarshal(raw, crd); err != nil {
-			return err
-		}
-		if err := c.Create(context.Background(), crd); err != nil {
-			return err
-		}
-		if err := established(c, crd); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// established waits until the API server serves a kind.
-func established(c client.Client, crd *apiextensionsv1.CustomResourceDefinition) error {
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
-		if err := c.Get(context.Background(), client.ObjectKeyFromObject(crd), crd); err != nil {
-			return err
-		}
-		for _, condition := range crd.Status.Conditions {
-			if condition.Type == apiextensionsv1.Established && condition.Status == apiextensionsv1.ConditionTrue {
-				return nil
-			}
-		}
-	}
-	return fmt.Errorf("the API server does not serve %s", crd.Name)
+	return labtest.InstallHub(context.Background(), c)
 }
 
 // world is a hub with one cluster in it.

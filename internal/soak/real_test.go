@@ -4,23 +4,17 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
-	"github.com/flotilla-sh/flotilla/charts"
 	"github.com/flotilla-sh/flotilla/internal/lab"
+	"github.com/flotilla-sh/flotilla/internal/lab/labtest"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
 
@@ -73,50 +67,18 @@ func realServers(t *testing.T, wanted int, spokes ...lab.Spoke) servers {
 	for _, spoke := range l.Status().Spokes {
 		s.spokes = append(s.spokes, configOf(t, spoke.Kubeconfig))
 	}
-	install(t, s.hub)
+	w := &world{t: t}
+	w.must(labtest.InstallHub(t.Context(), w.client(s.hub)))
 	return s
 }
 
 func configOf(t *testing.T, kubeconfig string) *rest.Config {
 	t.Helper()
-	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	config, err := labtest.Config(kubeconfig)
 	if err != nil {
 		t.Fatal(err)
 	}
-	config.QPS = -1
 	return config
-}
-
-// install does what the hub's charts do that a hub cannot do without.
-func install(t *testing.T, config *rest.Config) {
-	t.Helper()
-	w := &world{t: t}
-	c := w.client(config)
-	w.must(c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fleet.ContentNamespace}}))
-	files, err := fs.Glob(charts.FS, "flotilla-crd/templates/*.yaml")
-	w.must(err)
-	for _, file := range files {
-		raw, err := fs.ReadFile(charts.FS, file)
-		w.must(err)
-		crd := &apiextensionsv1.CustomResourceDefinition{}
-		w.must(yaml.Unmarshal(raw, crd))
-		w.must(c.Create(t.Context(), crd))
-		w.must(served(t.Context(), c, crd))
-	}
-}
-
-func served(ctx context.Context, c client.Client, crd *apiextensionsv1.CustomResourceDefinition) error {
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
-		if err := c.Get(ctx, client.ObjectKeyFromObject(crd), crd); err != nil {
-			return err
-		}
-		for _, condition := range crd.Status.Conditions {
-			if condition.Type == apiextensionsv1.Established && condition.Status == apiextensionsv1.ConditionTrue {
-				return nil
-			}
-		}
-	}
-	return fmt.Errorf("%s is not served within a minute", crd.Name)
 }
 
 // leave takes what a world had on the hub out of the way of the next one, as

@@ -3,7 +3,6 @@ package hubtest_test
 import (
 	"encoding/json"
 	"fmt"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -14,7 +13,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-sh/flotilla/internal/content/registry/registrytest"
-	"github.com/flotilla-sh/flotilla/internal/lab/gitserver"
 	"github.com/flotilla-sh/flotilla/internal/source/chart/charttest"
 	"github.com/flotilla-sh/flotilla/internal/source/cosign/cosigntest"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
@@ -25,19 +23,14 @@ import (
 type chartWorld struct {
 	*whole
 	charts *charttest.Server
-	git    *gitserver.Server
+	push   func(name string, files map[string]string) string
 	url    string
 }
 
 func newChartWorld(t *testing.T) *chartWorld {
 	w := &chartWorld{whole: newWhole(t), charts: charttest.Serve(t)}
 	w.charts.Username, w.charts.Password = "me", "hunter2"
-	var err error
-	w.git, err = gitserver.New(w.TempDir())
-	w.must(err)
-	web := httptest.NewServer(w.git)
-	w.Cleanup(web.Close)
-	w.url = web.URL + "/repo.git"
+	w.push, w.url = w.serveGit()
 	w.create(&corev1.Secret{ObjectMeta: w.meta("helm"), Data: map[string][]byte{"username": []byte("me"), "password": []byte("hunter2")}})
 	return w
 }
@@ -47,8 +40,7 @@ func (w *chartWorld) commit(files map[string]string) {
 	for name, text := range files {
 		files[name] = strings.ReplaceAll(text, "REPO", w.charts.URL)
 	}
-	_, err := w.git.Commit(w.ctx, "repo", gitserver.Commit{Message: "m", Files: files})
-	w.must(err)
+	w.push("repo", files)
 }
 
 // versions are those of the charts of a bundle, as its spec says.
@@ -86,7 +78,7 @@ func TestChartsOfAGitRepo(t *testing.T) {
 		"plain/cm.yaml":  "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: plain, namespace: default}\n",
 	})
 	repo := &fleet.GitRepo{ObjectMeta: w.meta("repo"), Spec: fleet.GitRepoSpec{
-		Repo: w.url, Branch: "main", Paths: []string{"app", "plain"}, HelmSecretName: "helm",
+		Repo: w.url + "/repo.git", Branch: "main", Paths: []string{"app", "plain"}, HelmSecretName: "helm",
 		PollingInterval: &metav1.Duration{Duration: time.Second},
 		Targets:         []fleet.GitTarget{{ClusterSelector: &metav1.LabelSelector{}}},
 	}}

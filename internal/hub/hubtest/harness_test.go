@@ -5,7 +5,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"sync/atomic"
@@ -18,17 +17,14 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
-	"sigs.k8s.io/yaml"
 
-	"github.com/flotilla-sh/flotilla/charts"
 	"github.com/flotilla-sh/flotilla/internal/hub"
 	"github.com/flotilla-sh/flotilla/internal/lab"
-	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
+	"github.com/flotilla-sh/flotilla/internal/lab/labtest"
 )
 
 var bin = flag.String("bin", "../../../bin", "directory of the built programs")
@@ -83,11 +79,10 @@ func run(m *testing.M) int {
 }
 
 func connect(kubeconfig string) error {
-	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	config, err := labtest.Config(kubeconfig)
 	if err != nil {
 		return err
 	}
-	config.QPS = -1
 	server.config = config
 	scheme, err := hub.Scheme()
 	if err != nil {
@@ -99,47 +94,7 @@ func connect(kubeconfig string) error {
 	if server.client, err = client.New(config, client.Options{Scheme: scheme}); err != nil {
 		return err
 	}
-	space := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fleet.ContentNamespace}}
-	if err := server.client.Create(context.Background(), space); err != nil {
-		return err
-	}
-	return installCRDs(server.client)
-}
-
-func installCRDs(c client.Client) error {
-	files, err := fs.Glob(charts.FS, "flotilla-crd/templates/*.yaml")
-	if err != nil {
-		return err
-	}
-	for _, file := range files {
-		raw, err := fs.ReadFile(charts.FS, file)
-		if err != nil {
-			return err
-		}
-		crd := &apiextensionsv1.CustomResourceDefinition{}
-		if err := yaml.Unmarshal(raw, crd); err != nil {
-			return err
-		}
-		if err := c.Create(context.Background(), crd); err != nil {
-			return err
-		}
-		if err := established(c, crd); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func established(c client.Client, crd *apiextensionsv1.CustomResourceDefinition) error {
-	return poll(func() (bool, error) {
-		err := c.Get(context.Background(), client.ObjectKeyFromObject(crd), crd)
-		for _, condition := range crd.Status.Conditions {
-			if condition.Type == apiextensionsv1.Established && condition.Status == apiextensionsv1.ConditionTrue {
-				return true, err
-			}
-		}
-		return false, err
-	})
+	return labtest.InstallHub(context.Background(), server.client)
 }
 
 // poll asks until the answer is yes.

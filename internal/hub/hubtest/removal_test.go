@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-sh/flotilla/internal/hub/removal"
+	"github.com/flotilla-sh/flotilla/internal/lab/labtest"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
 
@@ -68,7 +69,7 @@ func terminateGitRepos(w *world) {
 			return err != nil, client.IgnoreNotFound(err)
 		}))
 		w.must(w.client.Create(context.Background(), fresh))
-		w.must(established(w.client, fresh))
+		w.must(labtest.Served(context.Background(), w.client, fresh))
 	})
 }
 

@@ -1,13 +1,11 @@
 package hubtest_test
 
 import (
-	"net/http/httptest"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/flotilla-sh/flotilla/internal/lab/gitserver"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
 
@@ -15,20 +13,15 @@ import (
 // before stays until the commit is accepted.
 func TestUnsignedCommitIsRefused(t *testing.T) {
 	w := newWhole(t)
-	server, err := gitserver.New(t.TempDir())
-	w.must(err)
+	push, url := w.serveGit()
 	commit := func(value string) string {
-		c, err := server.Commit(w.ctx, "app", gitserver.Commit{Message: value, Files: map[string]string{"a.yaml": configMap(value)[0].Content}})
-		w.must(err)
-		return c
+		return push("app", map[string]string{"a.yaml": configMap(value)[0].Content})
 	}
 	first := commit("one")
-	site := httptest.NewServer(server)
-	t.Cleanup(site.Close)
 	w.create(&corev1.Secret{ObjectMeta: w.meta("signers"), StringData: map[string]string{
 		"jane": "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl",
 	}})
-	repo := &fleet.GitRepo{ObjectMeta: w.meta("app"), Spec: fleet.GitRepoSpec{Repo: site.URL + "/app.git", Branch: "main"}}
+	repo := &fleet.GitRepo{ObjectMeta: w.meta("app"), Spec: fleet.GitRepoSpec{Repo: url + "/app.git", Branch: "main"}}
 	w.create(repo)
 	w.start()
 	b := &fleet.Bundle{ObjectMeta: w.meta("app")}

@@ -23,7 +23,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-sh/flotilla/internal/hub"
-	"github.com/flotilla-sh/flotilla/internal/lab/gitserver"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
 
@@ -59,26 +58,21 @@ func TestWebhook(t *testing.T) {
 	w.configure = func(o *hub.Options) {
 		o.Webhooks.Address, o.Webhooks.CertFile, o.Webhooks.KeyFile = address, cert, key
 	}
-	server, err := gitserver.New(t.TempDir())
-	w.must(err)
+	push, url := w.serveGit()
 	commit := func(value string) string {
-		c, err := server.Commit(w.ctx, "app", gitserver.Commit{Message: value, Files: map[string]string{"a.yaml": configMap(value)[0].Content}})
-		w.must(err)
-		return c
+		return push("app", map[string]string{"a.yaml": configMap(value)[0].Content})
 	}
 	first := commit("one")
-	site := httptest.NewServer(server)
-	t.Cleanup(site.Close)
 	w.create(&corev1.Secret{ObjectMeta: w.meta("hook"), StringData: map[string]string{"github": "hunter2"}})
 	repo := &fleet.GitRepo{ObjectMeta: w.meta("app"), Spec: fleet.GitRepoSpec{
-		Repo: site.URL + "/app.git", Branch: "main", DisablePolling: true, WebhookSecret: "hook",
+		Repo: url + "/app.git", Branch: "main", DisablePolling: true, WebhookSecret: "hook",
 	}}
 	w.create(repo)
 	w.start()
 	w.eventually("the first commit", func() bool { return w.exists(repo) && repo.Status.Commit == first })
 
 	call := func(key, pushed string) int {
-		body := fmt.Appendf(nil, `{"ref":"refs/heads/main","after":%q,"repository":{"clone_url":%q}}`, pushed, strings.Replace(site.URL, "http:", "https:", 1)+"/App")
+		body := fmt.Appendf(nil, `{"ref":"refs/heads/main","after":%q,"repository":{"clone_url":%q}}`, pushed, strings.Replace(url, "http:", "https:", 1)+"/App")
 		mac := hmac.New(sha256.New, []byte(key))
 		mac.Write(body)
 		req, err := http.NewRequestWithContext(w.ctx, http.MethodPost, "https://"+address+"/any/path", bytes.NewReader(body))

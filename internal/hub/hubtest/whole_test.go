@@ -193,21 +193,33 @@ func (w *whole) bundle(name string) *fleet.Bundle {
 	return b
 }
 
+// serveGit starts a Git server. Its repository NAME, which a first commit makes,
+// is at url/NAME.git.
+func (w *whole) serveGit() (commit func(name string, files map[string]string) string, url string) {
+	w.Helper()
+	server, err := gitserver.New(w.TempDir())
+	w.must(err)
+	web := httptest.NewServer(server)
+	w.Cleanup(web.Close)
+	return func(name string, files map[string]string) string {
+		w.Helper()
+		c, err := server.Commit(w.ctx, name, gitserver.Commit{Message: "test", Files: files})
+		w.must(err)
+		return c
+	}, web.URL
+}
+
 // repo makes a GitRepo with one bundle, which is a chart.
 func (w *whole) repo(name string) (bundle string) {
 	w.Helper()
-	git, err := gitserver.New(w.TempDir())
-	w.must(err)
-	_, err = git.Commit(w.ctx, name, gitserver.Commit{Message: "first", Files: map[string]string{
+	commit, url := w.serveGit()
+	commit(name, map[string]string{
 		"Chart.yaml":       "apiVersion: v2\nname: web\nversion: 1.0.0\n",
 		"templates/a.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web, namespace: default}\ndata: {kube: {{ .Capabilities.KubeVersion }}, v: {{ .Values.v }}}\n",
 		"fleet.yaml":       "helm: {values: {v: a}}\n",
-	}})
-	w.must(err)
-	web := httptest.NewServer(git)
-	w.Cleanup(web.Close)
+	})
 	w.create(&fleet.GitRepo{ObjectMeta: w.meta(name), Spec: fleet.GitRepoSpec{
-		Repo: web.URL + "/" + name + ".git", Branch: "main",
+		Repo: url + "/" + name + ".git", Branch: "main",
 		Targets: []fleet.GitTarget{{ClusterSelector: &metav1.LabelSelector{}}},
 	}})
 	list := &fleet.BundleList{}
