@@ -41,7 +41,7 @@ func (b *builder) mergeHelm(config *fleetyaml.FleetYAML, helm *fleet.HelmOptions
 			errs = append(errs, fault.At(b.config, config.Line(key), fmt.Errorf("%s: %w", key, err)))
 			continue
 		}
-		values = mergeValues(values, over)
+		values = fleet.MergeValues(values, over)
 	}
 	helm.ValuesFiles = nil
 	helm.Values = &fleet.GenericMap{Data: values}
@@ -99,21 +99,4 @@ func (b *builder) nearFile(file string) string {
 		return ""
 	}
 	return fmt.Sprintf(", did you mean %q?", guess)
-}
-
-// mergeValues returns base with over on top: objects key by key, all else
-// replaced.
-func mergeValues(base, over map[string]any) map[string]any {
-	if base == nil {
-		return over
-	}
-	for key, value := range over {
-		below, wasMap := base[key].(map[string]any)
-		above, isMap := value.(map[string]any)
-		if wasMap && isMap {
-			value = mergeValues(below, above)
-		}
-		base[key] = value
-	}
-	return base
 }

@@ -84,26 +84,7 @@ func mergeDiff(base, over fleet.DiffOptions) fleet.DiffOptions {
 }
 
 func mergeGeneric(base, over fleet.GenericMap) fleet.GenericMap {
-	return fleet.GenericMap{Data: MergeValues(base.Data, over.Data)}
-}
-
-// MergeValues returns base with over on top: objects are merged key by key, all
-// else is replaced, a null included. It changes neither.
-func MergeValues(base, over map[string]any) map[string]any {
-	if len(over) == 0 {
-		return base
-	}
-	out := make(map[string]any, len(base)+len(over))
-	maps.Copy(out, base)
-	for key, value := range over {
-		below, wasMap := out[key].(map[string]any)
-		above, isMap := value.(map[string]any)
-		if wasMap && isMap {
-			value = MergeValues(below, above)
-		}
-		out[key] = value
-	}
-	return out
+	return fleet.GenericMap{Data: fleet.MergeValues(base.Data, over.Data)}
 }
 
 // mergeWith merges what both have and returns what one has.

@@ -124,5 +124,5 @@ func (p *plan) fill(s *templating.Scope) (map[string]any, error) {
 		over[key] = value
 		errs = append(errs, err)
 	}
-	return MergeValues(data, over), errors.Join(errs...)
+	return fleet.MergeValues(data, over), errors.Join(errs...)
 }

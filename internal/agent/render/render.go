@@ -18,7 +18,6 @@ import (
 	"github.com/flotilla-sh/flotilla/internal/apply"
 	"github.com/flotilla-sh/flotilla/internal/fault"
 	"github.com/flotilla-sh/flotilla/internal/render"
-	"github.com/flotilla-sh/flotilla/internal/target"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
 
@@ -110,7 +109,7 @@ func withValues(o fleet.BundleDeploymentOptions, values map[string]any) fleet.Bu
 	}
 	merged := fleet.GenericMap{Data: values}
 	if helm.Values != nil {
-		merged.Data = target.MergeValues(helm.Values.Data, values)
+		merged.Data = fleet.MergeValues(helm.Values.Data, values)
 	}
 	helm.Values = &merged
 	o.Helm = &helm

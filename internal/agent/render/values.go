@@ -18,7 +18,6 @@ import (
 	"github.com/flotilla-sh/flotilla/internal/digest"
 	"github.com/flotilla-sh/flotilla/internal/fault"
 	"github.com/flotilla-sh/flotilla/internal/render"
-	"github.com/flotilla-sh/flotilla/internal/target"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
 
@@ -103,7 +102,7 @@ func ReadValues(ctx context.Context, c *apply.Client, from From) (Values, error)
 		if err != nil {
 			return Values{}, p.unread(err)
 		}
-		read = target.MergeValues(read, p.data)
+		read = fleet.MergeValues(read, p.data)
 	}
 	if read == nil {
 		return v, nil
@@ -128,7 +127,7 @@ func (v Values) merged(copies []render.Object) (map[string]any, error) {
 				return nil, err
 			}
 		}
-		out = target.MergeValues(out, p.data)
+		out = fleet.MergeValues(out, p.data)
 	}
 	return out, nil
 }

@@ -45,9 +45,21 @@ func rollUp(r meter.Request) bool {
 
 func rolledUp(r meter.Request) bool { return rollUp(r) && r.OK }
 
-// memory records the peak of the hub.
-func (r *Run) memory(peak meter.PeakMemory) {
+// memory records how much memory the hub takes at most meanwhile.
+func (r *Run) memory(s *stage.Stage, during func() error) error {
+	memory, err := meter.WatchMemory(s.HubPID())
+	if err != nil {
+		return err
+	}
+	if err := during(); err != nil {
+		return err
+	}
+	peak, err := memory.Stop()
+	if err != nil {
+		return err
+	}
 	r.record(report.Figure{Name: "hub peak memory, anonymous", Unit: "MB", Value: float64(peak.Anonymous) / 1e6})
 	r.record(report.Figure{Name: "hub peak memory, resident", Unit: "MB", Value: float64(peak.Resident) / 1e6})
 	r.record(report.Figure{Name: "beside it its render workers", Unit: "MB", Value: float64(peak.Children) / 1e6})
+	return nil
 }

@@ -151,23 +151,15 @@ var pollRow = Row{
 		if _, err := s.During(ctx, pollEach+pollEach/10); err != nil {
 			return err
 		}
-		memory, err := meter.WatchMemory(s.HubPID())
-		if err != nil {
-			return err
-		}
-		before := g.requests.Load()
-		use, err := s.During(ctx, pollFor)
-		if err != nil {
-			return err
-		}
-		asked := g.requests.Load() - before
-		peak, err := memory.Stop()
-		if err != nil {
-			return err
-		}
-		r.polled(asked, use)
-		r.memory(peak)
-		return nil
+		return r.memory(s, func() error {
+			before := g.requests.Load()
+			use, err := s.During(ctx, pollFor)
+			if err != nil {
+				return err
+			}
+			r.polled(g.requests.Load()-before, use)
+			return nil
+		})
 	}),
 }
 
@@ -208,33 +200,23 @@ var scanRow = Row{
 		if err != nil {
 			return err
 		}
-		memory, err := meter.WatchMemory(s.HubPID())
-		if err != nil {
-			return err
-		}
-		if err := r.scan(ctx, s, "first", func(ctx context.Context) (time.Time, error) {
-			if err := g.follow(ctx, s, 0, time.Second); err != nil {
-				return time.Time{}, err
+		return r.memory(s, func() error {
+			if err := r.scan(ctx, s, "first", func(ctx context.Context) (time.Time, error) {
+				if err := g.follow(ctx, s, 0, time.Second); err != nil {
+					return time.Time{}, err
+				}
+				return g.await(ctx, s, 1, commit)
+			}); err != nil {
+				return err
 			}
-			return g.await(ctx, s, 1, commit)
-		}); err != nil {
-			return err
-		}
-		if err := r.scan(ctx, s, "one file", func(ctx context.Context) (time.Time, error) {
-			next, err := g.commit(ctx, map[string]string{"bundle-000/00.yaml": stage.ConfigMap("bundle-000-00", "two")})
-			if err != nil {
-				return time.Time{}, err
-			}
-			return g.await(ctx, s, 1, next)
-		}); err != nil {
-			return err
-		}
-		peak, err := memory.Stop()
-		if err != nil {
-			return err
-		}
-		r.memory(peak)
-		return nil
+			return r.scan(ctx, s, "one file", func(ctx context.Context) (time.Time, error) {
+				next, err := g.commit(ctx, map[string]string{"bundle-000/00.yaml": stage.ConfigMap("bundle-000-00", "two")})
+				if err != nil {
+					return time.Time{}, err
+				}
+				return g.await(ctx, s, 1, next)
+			})
+		})
 	}),
 }
 

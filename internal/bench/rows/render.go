@@ -53,29 +53,39 @@ func (r *Run) render(ctx context.Context, name string) error {
 		return err
 	}
 	defer func() { _ = s.Stop() }()
-	memory, err := meter.WatchMemory(s.HubPID())
-	if err != nil {
-		return err
-	}
+	return r.memory(s, func() error {
+		repo, err := r.firstRollout(ctx, s, files)
+		if err != nil {
+			return err
+		}
+		return r.renderCommit(ctx, s, repo, files)
+	})
+}
+
+// firstRollout brings a chart to all clusters.
+func (r *Run) firstRollout(ctx context.Context, s *stage.Stage, files map[string]string) (*stage.Repository, error) {
 	repo := s.Repository("chart", nil)
 	if err := repo.Commit(ctx, withFleetYAML(files, "one")); err != nil {
-		return err
+		return nil, err
 	}
 	if err := repo.Follow(ctx); err != nil {
-		return err
+		return nil, err
 	}
 	r.Log("first rollout")
 	if _, err := repo.AwaitReady(ctx, r.N); err != nil {
-		return err
+		return nil, err
 	}
-	if err := s.Rest(ctx); err != nil {
-		return err
-	}
+	return repo, s.Rest(ctx)
+}
+
+// renderCommit measures the next commit.
+func (r *Run) renderCommit(ctx context.Context, s *stage.Stage, repo *stage.Repository, files map[string]string) error {
 	r.Log("the commit")
 	profiled := s.Profile(ctx, "commit")
 	var beside time.Duration
 	took, use, err := s.Cost(ctx, func(ctx context.Context) (time.Time, error) {
-		if err := repo.Commit(ctx, withFleetYAML(files, "two")); err != nil {
+		err := repo.Commit(ctx, withFleetYAML(files, "two"))
+		if err != nil {
 			return time.Time{}, err
 		}
 		if beside, err = r.besides(ctx, s); err != nil {
@@ -87,10 +97,6 @@ func (r *Run) render(ctx context.Context, name string) error {
 		return err
 	}
 	if err := profiled(); err != nil {
-		return err
-	}
-	peak, err := memory.Stop()
-	if err != nil {
 		return err
 	}
 	s.StopAgents()
@@ -106,7 +112,6 @@ func (r *Run) render(ctx context.Context, name string) error {
 	})
 	r.record(report.Figure{Name: "commit → all Ready, polling each second", Unit: "s", Value: took.Seconds()})
 	r.record(report.Figure{Name: "another bundle on 10 clusters meanwhile", Unit: "s", Value: beside.Seconds(), Goal: "not delayed"})
-	r.memory(peak)
 	return nil
 }
 

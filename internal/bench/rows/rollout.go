@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/flotilla-sh/flotilla/internal/bench/meter"
 	"github.com/flotilla-sh/flotilla/internal/bench/report"
 	"github.com/flotilla-sh/flotilla/internal/bench/stage"
 )
@@ -57,18 +56,9 @@ func (r *Run) rollouts(ctx context.Context, o rollout) error {
 		return err
 	}
 	defer func() { _ = s.Stop() }()
-	memory, err := meter.WatchMemory(s.HubPID())
-	if err != nil {
+	if err := r.memory(s, func() error { return r.rollout(ctx, s, raw, o) }); err != nil {
 		return err
 	}
-	if err := r.rollout(ctx, s, raw, o); err != nil {
-		return err
-	}
-	peak, err := memory.Stop()
-	if err != nil {
-		return err
-	}
-	r.memory(peak)
 	o.goals.mark(r.Figures)
 	return nil
 }

@@ -67,7 +67,7 @@ func (t *tree) Open(name string) (fs.File, error) {
 	}
 	defer func() { _ = f.Close() }()
 	entries, err := t.ReadDir(name)
-	return &dirFile{info: named{info, path.Base(name)}, entries: entries}, err
+	return source.OpenDirectory(named{info, path.Base(name)}, entries), err
 }
 
 // ReadFile returns the content of a file.

@@ -2,8 +2,6 @@ package git
 
 import (
 	"bytes"
-	"errors"
-	"io"
 	"io/fs"
 	"time"
 )
@@ -30,29 +28,3 @@ type blobFile struct {
 
 func (f *blobFile) Stat() (fs.FileInfo, error) { return f.info, nil }
 func (f *blobFile) Close() error               { return nil }
-
-// dirFile is an open directory.
-type dirFile struct {
-	info    fs.FileInfo
-	entries []fs.DirEntry
-}
-
-func (d *dirFile) Stat() (fs.FileInfo, error) { return d.info, nil }
-func (d *dirFile) Close() error               { return nil }
-
-func (d *dirFile) Read([]byte) (int, error) {
-	return 0, &fs.PathError{Op: "read", Path: d.info.Name(), Err: errors.New("it is a directory")}
-}
-
-// ReadDir returns the next n entries, or all that are left.
-func (d *dirFile) ReadDir(n int) ([]fs.DirEntry, error) {
-	if n > 0 && len(d.entries) == 0 {
-		return nil, io.EOF
-	}
-	if n <= 0 || n > len(d.entries) {
-		n = len(d.entries)
-	}
-	next := d.entries[:n]
-	d.entries = d.entries[n:]
-	return next, nil
-}

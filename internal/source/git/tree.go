@@ -12,6 +12,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 	"github.com/go-git/go-git/v5/plumbing/object"
+
+	"github.com/flotilla-sh/flotilla/internal/source"
 )
 
 // tree shows a commit as a file system. Files are read when they are asked
@@ -73,7 +75,7 @@ func (t *tree) Open(name string) (fs.File, error) {
 	}
 	if n.isDir() {
 		entries, err := t.list(name, n)
-		return &dirFile{info: info, entries: entries}, err
+		return source.OpenDirectory(info, entries), err
 	}
 	data, err := n.in.blob(n.hash)
 	if err != nil {

@@ -2,6 +2,7 @@ package v1alpha1
 
 import (
 	"encoding/json"
+	"maps"
 
 	"k8s.io/apimachinery/pkg/runtime"
 )
@@ -74,4 +75,23 @@ func copyValue(value any) any {
 	default:
 		return runtime.DeepCopyJSONValue(v)
 	}
+}
+
+// MergeValues returns base with over on top: objects are merged key by key, all
+// else is replaced, a null included. It changes neither.
+func MergeValues(base, over map[string]any) map[string]any {
+	if len(over) == 0 {
+		return base
+	}
+	out := make(map[string]any, len(base)+len(over))
+	maps.Copy(out, base)
+	for key, value := range over {
+		below, wasMap := out[key].(map[string]any)
+		above, isMap := value.(map[string]any)
+		if wasMap && isMap {
+			value = MergeValues(below, above)
+		}
+		out[key] = value
+	}
+	return out
 }
