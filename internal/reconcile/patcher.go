@@ -158,6 +158,8 @@ func statusOf(obj client.Object) any {
 
 // conditionsOf returns the conditions in the status of an object.
 func conditionsOf(obj client.Object) []fleet.Condition {
-	conditions, _ := reflect.ValueOf(obj).Elem().FieldByName("Status").FieldByName("Conditions").Interface().([]fleet.Condition)
-	return conditions
+	if o, ok := obj.(fleet.Conditioned); ok {
+		return *o.StatusConditions()
+	}
+	return nil
 }

@@ -10,11 +10,13 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/utils/lru"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-sh/flotilla/internal/fault"
+	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
 
 const (
@@ -24,6 +26,9 @@ const (
 	// looked at again.
 	writtenMost = 4096
 )
+
+// ReasonRemoving is why a deleted object is still there.
+const ReasonRemoving = "Removing"
 
 // Written knows the last status that a controller wrote of each object. A cache
 // may not have it yet. What differs from an older state is not what differs from
@@ -43,6 +48,18 @@ func (w *Written) Patcher(c client.Client, obj client.Object) *Patcher {
 func (w *Written) PatcherFrom(c client.Client, base client.Object) *Patcher {
 	w.once.Do(func() { w.last = lru.New(writtenMost) })
 	return &Patcher{client: c, base: base, written: w}
+}
+
+// Removing says on a deleted object what it waits for, and returns that.
+func (w *Written) Removing(ctx context.Context, c client.Client, obj fleet.Conditioned, now time.Time, waiting error) error {
+	patcher := w.Patcher(c, obj)
+	fleet.SetCondition(obj.StatusConditions(), fleet.Condition{
+		Type: fleet.ConditionReconciling, Status: metav1.ConditionTrue, Reason: ReasonRemoving, Message: waiting.Error(),
+	}, now)
+	if err := patcher.Status(ctx, obj); err != nil {
+		return err
+	}
+	return waiting
 }
 
 // note takes in how a write of obj ended. Of one whose answer was lost nobody

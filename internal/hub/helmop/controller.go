@@ -43,12 +43,11 @@ type Controller struct {
 func (c *Controller) Setup(mgr ctrl.Manager) error {
 	return (&packing.Frame[*fleet.HelmOp]{
 		Kind: c, Name: "helmop", Resource: "helmops",
-		New:        func() *fleet.HelmOp { return &fleet.HelmOp{} },
-		List:       func() client.ObjectList { return &fleet.HelmOpList{} },
-		Owner:      owner,
-		Conditions: func(op *fleet.HelmOp) *[]fleet.Condition { return &op.Status.Conditions },
-		Changes:    predicate.GenerationChangedPredicate{},
-		Bundles:    c.Bundles, Clock: c.Clock,
+		New:     func() *fleet.HelmOp { return &fleet.HelmOp{} },
+		List:    func() client.ObjectList { return &fleet.HelmOpList{} },
+		Owner:   owner,
+		Changes: predicate.GenerationChangedPredicate{},
+		Bundles: c.Bundles, Clock: c.Clock,
 	}).Setup(mgr)
 }
 

@@ -21,28 +21,20 @@ import (
 type kind struct {
 	name    string
 	message string
-	object  func() client.Object
-	// conditions returns where the object keeps its conditions.
-	conditions func(client.Object) *[]fleet.Condition
+	object  func() fleet.Conditioned
 }
 
 // kinds are all kinds without effect.
 func kinds() []kind {
 	return []kind{
 		{"schedule", "Schedules do not open or close windows yet; deployments are made at any time",
-			func() client.Object { return &fleet.Schedule{} },
-			func(o client.Object) *[]fleet.Condition { return &o.(*fleet.Schedule).Status.Conditions }},
+			func() fleet.Conditioned { return &fleet.Schedule{} }},
 		{"imagescan", "images are not scanned yet",
-			func() client.Object { return &fleet.ImageScan{} },
-			func(o client.Object) *[]fleet.Condition { return &o.(*fleet.ImageScan).Status.Conditions }},
+			func() fleet.Conditioned { return &fleet.ImageScan{} }},
 		{"clusterregistration", "agents cannot register themselves yet: create a Cluster",
-			func() client.Object { return &fleet.ClusterRegistration{} },
-			func(o client.Object) *[]fleet.Condition { return &o.(*fleet.ClusterRegistration).Status.Conditions }},
+			func() fleet.Conditioned { return &fleet.ClusterRegistration{} }},
 		{"clusterregistrationtoken", "agents cannot register themselves yet: create a Cluster",
-			func() client.Object { return &fleet.ClusterRegistrationToken{} },
-			func(o client.Object) *[]fleet.Condition {
-				return &o.(*fleet.ClusterRegistrationToken).Status.Conditions
-			}},
+			func() fleet.Conditioned { return &fleet.ClusterRegistrationToken{} }},
 	}
 }
 
@@ -74,7 +66,7 @@ func (c *controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	patcher := c.statuses.Patcher(c.client, obj)
-	fleet.SetCondition(c.conditions(obj), fleet.Condition{
+	fleet.SetCondition(obj.StatusConditions(), fleet.Condition{
 		Type: fleet.ConditionEffective, Status: metav1.ConditionFalse,
 		Reason: fleet.ReasonNotYetEffective, Message: c.message,
 	}, c.clock.Now())

@@ -7,6 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-sh/flotilla/internal/reconcile"
@@ -17,29 +18,22 @@ import (
 // shallow returns a copy of an object that fill may change: fill replaces
 // fields of the status and touches the conditions only.
 func shallow(obj client.Object) client.Object {
+	var next fleet.Conditioned
 	switch o := obj.(type) {
 	case *fleet.Bundle:
-		next := *o
-		next.Status.Conditions = slices.Clone(o.Status.Conditions)
-		return &next
+		next = ptr.To(*o)
 	case *fleet.Cluster:
-		next := *o
-		next.Status.Conditions = slices.Clone(o.Status.Conditions)
-		return &next
+		next = ptr.To(*o)
 	case *fleet.ClusterGroup:
-		next := *o
-		next.Status.Conditions = slices.Clone(o.Status.Conditions)
-		return &next
+		next = ptr.To(*o)
 	case *fleet.GitRepo:
-		next := *o
-		next.Status.Conditions = slices.Clone(o.Status.Conditions)
-		return &next
+		next = ptr.To(*o)
 	case *fleet.HelmOp:
-		next := *o
-		next.Status.Conditions = slices.Clone(o.Status.Conditions)
-		return &next
+		next = ptr.To(*o)
 	}
-	return nil
+	conditions := next.StatusConditions()
+	*conditions = slices.Clone(*conditions)
+	return next
 }
 
 // fill puts what the board knows into an object's status. It touches only the

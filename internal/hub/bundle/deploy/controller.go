@@ -14,7 +14,6 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -213,15 +212,8 @@ func (c *Controller) waitFor(ctx context.Context, bundle *fleet.Bundle, clusters
 	if more := len(clusters) - most; more > 0 {
 		names += fmt.Sprintf(" and %d more", more)
 	}
-	waiting := fault.Wait(deploymentsGone, "Removing", fmt.Errorf("waiting until these clusters have removed it: %s", names))
-	patcher := c.statuses.Patcher(c.Client, bundle)
-	fleet.SetCondition(&bundle.Status.Conditions, fleet.Condition{
-		Type: fleet.ConditionReconciling, Status: metav1.ConditionTrue, Reason: "Removing", Message: waiting.Error(),
-	}, c.Clock.Now())
-	if err := patcher.Status(ctx, bundle); err != nil {
-		return err
-	}
-	return waiting
+	waiting := fmt.Errorf("waiting until these clusters have removed it: %s", names)
+	return c.statuses.Removing(ctx, c.Client, bundle, c.Clock.Now(), fault.Wait(deploymentsGone, reconcile.ReasonRemoving, waiting))
 }
 
 // releaseDeleted lets the deployments of a Bundle that is gone go, where they

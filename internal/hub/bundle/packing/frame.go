@@ -10,7 +10,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
@@ -34,7 +33,7 @@ import (
 const bundlesGone = 5 * time.Second
 
 // Kind packs the objects of one kind.
-type Kind[T client.Object] interface {
+type Kind[T fleet.Conditioned] interface {
 	// Pack makes the Bundles of an object be what it says. What it finds out on
 	// the way stands in the object's status afterwards.
 	Pack(ctx context.Context, obj T) error
@@ -47,7 +46,7 @@ type Kind[T client.Object] interface {
 }
 
 // Frame is the controller around a Kind.
-type Frame[T client.Object] struct {
+type Frame[T fleet.Conditioned] struct {
 	Kind Kind[T]
 	// Name is that of the controller, Resource the plural name of its kind.
 	Name, Resource string
@@ -55,8 +54,6 @@ type Frame[T client.Object] struct {
 	List           func() client.ObjectList
 	// Owner tells whose Bundles are those of an object.
 	Owner func(T) write.Owner
-	// Conditions is where an object keeps them.
-	Conditions func(T) *[]fleet.Condition
 	// Changes passes what asks for a look at a changed object.
 	Changes predicate.Predicate
 	Bundles *write.Writer
@@ -161,13 +158,6 @@ func (f *Frame[T]) finalize(ctx context.Context, obj T) error {
 
 // waitFor says on a deleted object that it waits for its Bundles.
 func (f *Frame[T]) waitFor(ctx context.Context, obj T, bundles int) error {
-	waiting := fault.Wait(bundlesGone, "Removing", fmt.Errorf("waiting until %d bundles are removed from their clusters", bundles))
-	patcher := f.statuses.Patcher(f.Bundles.Client, obj)
-	fleet.SetCondition(f.Conditions(obj), fleet.Condition{
-		Type: fleet.ConditionReconciling, Status: metav1.ConditionTrue, Reason: "Removing", Message: waiting.Error(),
-	}, f.Clock.Now())
-	if err := patcher.Status(ctx, obj); err != nil {
-		return err
-	}
-	return waiting
+	waiting := fmt.Errorf("waiting until %d bundles are removed from their clusters", bundles)
+	return f.statuses.Removing(ctx, f.Bundles.Client, obj, f.Clock.Now(), fault.Wait(bundlesGone, reconcile.ReasonRemoving, waiting))
 }

@@ -58,12 +58,11 @@ type Controller struct {
 func (c *Controller) Setup(mgr ctrl.Manager) error {
 	return (&packing.Frame[*fleet.GitRepo]{
 		Kind: c, Name: "gitrepo-pack", Resource: "gitrepos",
-		New:        func() *fleet.GitRepo { return &fleet.GitRepo{} },
-		List:       func() client.ObjectList { return &fleet.GitRepoList{} },
-		Owner:      owner,
-		Conditions: func(repo *fleet.GitRepo) *[]fleet.Condition { return &repo.Status.Conditions },
-		Changes:    workToDo(),
-		Bundles:    c.Bundles, Clock: c.Clock,
+		New:     func() *fleet.GitRepo { return &fleet.GitRepo{} },
+		List:    func() client.ObjectList { return &fleet.GitRepoList{} },
+		Owner:   owner,
+		Changes: workToDo(),
+		Bundles: c.Bundles, Clock: c.Clock,
 	}).Setup(mgr)
 }
 
