@@ -1,30 +1,17 @@
 package deploy
 
 import (
-	"cmp"
 	"encoding/json"
 	"maps"
-	"reflect"
 	"slices"
-	"strconv"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flotilla-sh/flotilla/internal/agent/state"
 	"github.com/flotilla-sh/flotilla/internal/apply"
-	"github.com/flotilla-sh/flotilla/internal/fault"
 	"github.com/flotilla-sh/flotilla/internal/observe"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
-)
-
-const (
-	// backoffMin and backoffMax bound the wait after failures.
-	backoffMin = time.Second
-	backoffMax = 5 * time.Minute
-	// correctionCalm is how long nothing must drift for corrections to be
-	// made at once again.
-	correctionCalm = 10 * time.Minute
 )
 
 // job is one deployment as the agent knows it. Its fields are replaced, never
@@ -74,73 +61,6 @@ type job struct {
 	found    int
 	removal  *fleet.RemovalStatus
 	observed map[apply.Ref]observe.Finding
-}
-
-// trouble is what has failed, and when to try again.
-type trouble struct {
-	// id is what failed to be deployed.
-	id       string
-	failures []apply.Failure
-	err      error
-	attempts int
-	until    time.Time
-	// corrected is when drift was last put right.
-	corrected time.Time
-}
-
-// failed returns the trouble after one more failure.
-func (t trouble) failed(id string, failures []apply.Failure, err error, now time.Time) trouble {
-	if t.id != id {
-		t = trouble{id: id}
-	}
-	t.attempts++
-	t.failures, t.err = failures, err
-	t.until = now.Add(t.delay())
-	return t
-}
-
-// after returns the trouble after something was found, or not, since what has
-// failed was tried: what waits for something is tried again at once.
-func (t trouble) after(found bool) trouble {
-	if found && fault.KindOf(t.err) == fault.Waiting {
-		t.until = time.Time{}
-	}
-	return t
-}
-
-// correcting returns the trouble after drift was put right: the next time is
-// put off for longer while somebody keeps changing things back.
-func (t trouble) correcting(id string, now time.Time) trouble {
-	if t.id != id || now.Sub(t.corrected) > correctionCalm {
-		t = trouble{id: id}
-	} else {
-		t.attempts++
-		t.until = now.Add(t.delay())
-	}
-	t.corrected = now
-	return t
-}
-
-// delay is how long to wait: as long as the errors ask, where all of them
-// wait for something, else longer from time to time.
-func (t trouble) delay() time.Duration {
-	if fault.KindOf(t.err) == fault.Waiting {
-		return fault.AfterOf(t.err)
-	}
-	shortest := time.Duration(0)
-	for _, f := range t.failures {
-		if fault.KindOf(f.Err) != fault.Waiting {
-			shortest = 0
-			break
-		}
-		if after := fault.AfterOf(f.Err); shortest == 0 || after < shortest {
-			shortest = after
-		}
-	}
-	if shortest > 0 && t.err == nil {
-		return shortest
-	}
-	return min(backoffMin<<min(max(t.attempts-1, 0), 12), backoffMax)
 }
 
 // awaitsLook tells whether the state of an object was not read yet.
@@ -225,12 +145,6 @@ func (j *job) facts(listed bool, now time.Time) Facts {
 	return f
 }
 
-// older tells whether the hub's deployment is one that this cluster has left
-// behind.
-func older(r *state.Record, d *fleet.BundleDeployment) bool {
-	return r != nil && r.UID == string(d.UID) && d.Generation < r.Generation
-}
-
 // finished tells whether what is wanted was applied.
 func (j *job) finished() bool {
 	return j.record != nil && j.record.Applied != "" && j.record.Applied == j.wantedID()
@@ -253,44 +167,6 @@ func (j *job) drifted() bool {
 		}
 	}
 	return false
-}
-
-// refusal is why a deployment cannot be done as asked. What restricts a
-// deployment is never passed over.
-func refusal(spec *fleet.BundleDeploymentSpec) string {
-	switch {
-	case spec.Options.AllowedTargetNamespaceSelector != nil:
-		return "allowedTargetNamespaceSelector is set, and this agent cannot check it yet: nothing is deployed"
-	case spec.HelmChartOptions != nil:
-		return "the chart is in a repository that this agent cannot read yet"
-	case spec.Content == nil && spec.Removal == nil && spec.DeploymentID != "":
-		return "the deployment names no content: it was not written by a Flotilla hub"
-	}
-	return ""
-}
-
-// hold is why the hub wants nothing changed.
-func hold(spec *fleet.BundleDeploymentSpec) string {
-	switch {
-	case spec.Paused:
-		return "paused"
-	case spec.OffSchedule:
-		return "outside of its schedule"
-	case spec.WaitingForValues:
-		return "waiting for its values"
-	case spec.DeploymentID == "":
-		return "nothing is promoted yet"
-	}
-	return ""
-}
-
-func correct(d *fleet.BundleDeployment) *fleet.CorrectDrift {
-	return cmp.Or(d.Spec.CorrectDrift, d.Spec.Options.CorrectDrift)
-}
-
-// noted tells whether the record holds what the hub wants.
-func noted(r *state.Record, d *fleet.BundleDeployment) bool {
-	return r.Generation == d.Generation && r.UID == string(d.UID) && reflect.DeepEqual(r.CorrectDrift, correct(d))
 }
 
 // next returns the record with what the hub wants put into it.
@@ -317,20 +193,6 @@ func (j *job) bundle() apply.Owner {
 	return j.next().Owner()
 }
 
-// bundleOf returns the name and namespace of a deployment's bundle.
-func bundleOf(d *fleet.BundleDeployment) (name, namespace string) {
-	return cmp.Or(d.Labels[fleet.BundleLabel], d.Name), cmp.Or(d.Labels[fleet.BundleNamespaceLabel], d.Namespace)
-}
-
-// lean returns the part of a deployment that the agent keeps.
-func lean(bd *fleet.BundleDeployment) *fleet.BundleDeployment {
-	out := &fleet.BundleDeployment{Spec: bd.Spec}
-	out.Name, out.Namespace, out.UID = bd.Name, bd.Namespace, types.UID(bd.UID)
-	out.ResourceVersion, out.Generation = bd.ResourceVersion, bd.Generation
-	out.DeletionTimestamp, out.Labels = bd.DeletionTimestamp, bd.Labels
-	return out
-}
-
 // receive takes in what the hub says of the job, and tells whether it says
 // anything new.
 func (j *job) receive(bd *fleet.BundleDeployment) bool {
@@ -350,11 +212,4 @@ func (j *job) receive(bd *fleet.BundleDeployment) bool {
 	news = news || !slices.Equal(reported, j.reported)
 	j.reported, j.statusVersion = reported, bd.ResourceVersion
 	return news
-}
-
-// olderVersion compares resource versions, which are numbers that grow.
-func olderVersion(a, b string) bool {
-	x, errX := strconv.ParseUint(a, 10, 64)
-	y, errY := strconv.ParseUint(b, 10, 64)
-	return errX == nil && errY == nil && x < y
 }

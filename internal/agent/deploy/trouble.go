@@ -1,0 +1,84 @@
+package deploy
+
+import (
+	"time"
+
+	"github.com/flotilla-sh/flotilla/internal/apply"
+	"github.com/flotilla-sh/flotilla/internal/fault"
+)
+
+const (
+	// backoffMin and backoffMax bound the wait after failures.
+	backoffMin = time.Second
+	backoffMax = 5 * time.Minute
+	// correctionCalm is how long nothing must drift for corrections to be
+	// made at once again.
+	correctionCalm = 10 * time.Minute
+)
+
+// trouble is what has failed, and when to try again.
+type trouble struct {
+	// id is what failed to be deployed.
+	id       string
+	failures []apply.Failure
+	err      error
+	attempts int
+	until    time.Time
+	// corrected is when drift was last put right.
+	corrected time.Time
+}
+
+// failed returns the trouble after one more failure.
+func (t trouble) failed(id string, failures []apply.Failure, err error, now time.Time) trouble {
+	if t.id != id {
+		t = trouble{id: id}
+	}
+	t.attempts++
+	t.failures, t.err = failures, err
+	t.until = now.Add(t.delay())
+	return t
+}
+
+// after returns the trouble after something was found, or not, since what has
+// failed was tried: what waits for something is tried again at once.
+func (t trouble) after(found bool) trouble {
+	if found && fault.KindOf(t.err) == fault.Waiting {
+		t.until = time.Time{}
+	}
+	return t
+}
+
+// correcting returns the trouble after drift was put right: the next time is
+// put off for longer while somebody keeps changing things back.
+func (t trouble) correcting(id string, now time.Time) trouble {
+	if t.id != id || now.Sub(t.corrected) > correctionCalm {
+		t = trouble{id: id}
+	} else {
+		t.attempts++
+		t.until = now.Add(t.delay())
+	}
+	t.corrected = now
+	return t
+}
+
+// delay is how long to wait: as long as the errors ask, where all of them
+// wait for something, else longer from time to time.
+func (t trouble) delay() time.Duration {
+	if fault.KindOf(t.err) == fault.Waiting {
+		return fault.AfterOf(t.err)
+	}
+	shortest := time.Duration(0)
+	for _, f := range t.failures {
+		if fault.KindOf(f.Err) != fault.Waiting {
+			shortest = 0
+			break
+		}
+		if after := fault.AfterOf(f.Err); shortest == 0 || after < shortest {
+			shortest = after
+		}
+	}
+	if shortest > 0 && t.err == nil {
+		return shortest
+	}
+	return min(backoffMin<<min(max(t.attempts-1, 0), 12), backoffMax)
+}
