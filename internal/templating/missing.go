@@ -58,7 +58,7 @@ func layers[T any](err error) []T {
 	if found, ok := any(err).(T); ok && err != nil {
 		return []T{found}
 	}
-	joined, ok := err.(interface{ Unwrap() []error }) //nolint:errorlint // each layer is looked at in turn
+	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok {
 		if err = errors.Unwrap(err); err == nil {
 			return nil
