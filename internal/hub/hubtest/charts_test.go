@@ -30,7 +30,8 @@ type chartWorld struct {
 func newChartWorld(t *testing.T) *chartWorld {
 	w := &chartWorld{whole: newWhole(t), charts: charttest.Serve(t)}
 	w.charts.Username, w.charts.Password = "me", "hunter2"
-	w.push, w.url = w.serveGit()
+	push, url := w.serveGit()
+	w.push, w.url = push, url+"/repo.git"
 	w.create(&corev1.Secret{ObjectMeta: w.meta("helm"), Data: map[string][]byte{"username": []byte("me"), "password": []byte("hunter2")}})
 	return w
 }
@@ -78,7 +79,7 @@ func TestChartsOfAGitRepo(t *testing.T) {
 		"plain/cm.yaml":  "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: plain, namespace: default}\n",
 	})
 	repo := &fleet.GitRepo{ObjectMeta: w.meta("repo"), Spec: fleet.GitRepoSpec{
-		Repo: w.url + "/repo.git", Branch: "main", Paths: []string{"app", "plain"}, HelmSecretName: "helm",
+		Repo: w.url, Branch: "main", Paths: []string{"app", "plain"}, HelmSecretName: "helm",
 		PollingInterval: &metav1.Duration{Duration: time.Second},
 		Targets:         []fleet.GitTarget{{ClusterSelector: &metav1.LabelSelector{}}},
 	}}
