@@ -118,8 +118,11 @@ func TestExamplesAreThere(t *testing.T) {
 
 // TestEveryCommandIsExplained looks at all commands, hidden ones included.
 func TestEveryCommandIsExplained(t *testing.T) {
-	for _, path := range []string{"", "version", "schema", "lint", "lab", "lab up", "lab status", "lab stop", "lab start", "lab down", "lab git-server"} {
+	for _, path := range []string{"", "version", "schema", "lint", "render", "apply", "status", "demo", "lab", "lab up", "lab status", "lab stop", "lab start", "lab down", "lab git-server"} {
 		_, out, _ := flotilla(t, append(strings.Fields(path), "--help")...)
+		if strings.Contains(out, "[]") {
+			t.Errorf("flotilla %s --help tells that the default is nothing:\n%s", path, out)
+		}
 		if !strings.Contains(out, "Examples:\n  flotilla") {
 			t.Errorf("flotilla %s --help has no example:\n%s", path, out)
 		}

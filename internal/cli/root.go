@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // Exit codes of the program.
@@ -103,7 +104,20 @@ func newRoot(g *globals) *cobra.Command {
 		newLab(g),
 		newVersion(g),
 	)
+	hideEmptyDefaults(root)
 	return root
+}
+
+// hideEmptyDefaults keeps "(default [])" out of the help.
+func hideEmptyDefaults(cmd *cobra.Command) {
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if f.DefValue == "[]" {
+			f.DefValue = ""
+		}
+	})
+	for _, below := range cmd.Commands() {
+		hideEmptyDefaults(below)
+	}
 }
 
 // usageError is an error in how the program was called.
