@@ -23,6 +23,7 @@ import (
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/flotilla-sh/flotilla/internal/bundle"
 	"github.com/flotilla-sh/flotilla/internal/hub"
 	"github.com/flotilla-sh/flotilla/internal/hub/gitrepo/webhook"
 	"github.com/flotilla-sh/flotilla/internal/pipeline"
@@ -68,7 +69,7 @@ func parse(args []string) (flags, error) {
 	set.StringVar(&f.namespace, "namespace", fleet.SystemNamespace, "namespace for what is the hub's own")
 	set.StringVar(&f.cacheDir, "cache-dir", filepath.Join(os.TempDir(), "flotilla-hub"), "directory for clones; it may be lost at any time")
 	set.Int64Var(&f.gitCacheSize, "git-cache-size", 1<<30, "how many bytes of clones stay in --cache-dir; the least recently used go first; 0 is no bound")
-	set.Int64Var(&f.maxBundlesSize, "git-max-bundles-size", 256<<20, "how many bytes the files of all bundles of one GitRepo may have together, which are in memory at once; 0 is no bound")
+	set.Int64Var(&f.maxBundlesSize, "git-max-bundles-size", bundle.DefaultMaxBytes, "how many bytes the files of all bundles of one GitRepo may have together, which are in memory at once; 0 is no bound")
 	set.StringVar(&f.metrics, "metrics-bind-address", ":8080", "address of the Prometheus metrics; 0 turns them off")
 	set.StringVar(&f.pprof, "pprof-bind-address", "", "address of profiles of this program, such as localhost:6060; none where empty")
 	set.StringVar(&f.level, "log-level", "info", "debug, info, warn or error")

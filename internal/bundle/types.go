@@ -9,6 +9,10 @@ import (
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
 
+// DefaultMaxBytes is how many bytes the files of all bundles of one GitRepo may
+// have, unless the hub is told otherwise.
+const DefaultMaxBytes = 256 << 20
+
 // Input says where to look for bundles, and what the GitRepo sets on all of
 // them.
 type Input struct {
@@ -41,7 +45,8 @@ type Input struct {
 	Targets []fleet.GitTarget
 
 	// MaxBytes is how many bytes the files of all bundles may have together: they
-	// are in memory at once. 0 is no bound.
+	// are in memory at once. 0 is no bound, and DefaultMaxBytes what a hub has that
+	// is told nothing.
 	MaxBytes int64
 
 	// Strict makes errors of warnings.

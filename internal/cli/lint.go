@@ -7,7 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/flotilla-sh/flotilla/internal/bundle"
 	"github.com/flotilla-sh/flotilla/internal/lint"
+	"github.com/flotilla-sh/flotilla/internal/pipeline"
 )
 
 // lintFlags are the flags of "lint".
@@ -15,6 +17,7 @@ type lintFlags struct {
 	renderingFlags
 	clusters clusterFile
 	format   lintFormat
+	maxBytes int64
 }
 
 func newLint() *cobra.Command {
@@ -47,7 +50,9 @@ also where there is a warning), and 2 where the directory could not be looked at
 
 func (f *lintFlags) add(cmd *cobra.Command) {
 	f.renderingFlags.add(cmd, "a label of all example clusters", "end with 1 where there is a warning")
-	f.clusters.add(cmd, "clusters", "YAML `file` with Clusters to render for beside the examples")
+	f.clusters.add(cmd, "clusters", "YAML `file` with Clusters to render for beside the examples, each with the version that its agent reported unless --kube-version is set")
+	cmd.Flags().Int64Var(&f.maxBytes, "git-max-bundles-size", bundle.DefaultMaxBytes, "how many bytes the files of all bundles may have together, as the hub is told; 0 is no bound")
+	_ = cmd.RegisterFlagCompletionFunc("git-max-bundles-size", cobra.NoFileCompletions)
 	f.format.add(cmd)
 }
 
@@ -79,12 +84,19 @@ func (f *lintFlags) look(cmd *cobra.Command, name string) (*lint.Report, error) 
 		return nil, err
 	}
 	defer w.close()
+	w.scan.MaxBytes = f.maxBytes
 	in := lint.Input{
 		Tree: w.tree, Scan: w.scan, Labels: f.labels, Offers: w.offers, Renderer: w.pool,
 		Bring: f.charts.bring, Progress: newProgress(cmd.ErrOrStderr(), time.Now).tell,
 	}
 	for i := range given {
-		in.Clusters = append(in.Clusters, clusterOf(&given[i]))
+		offers := w.offers
+		if version := given[i].Status.Agent.KubernetesVersion; version != "" && f.kubeVersion == "" {
+			if offers, err = capabilities(version, f.apis); err != nil {
+				return nil, fmt.Errorf("the version that cluster %s reports: %w", given[i].Name, err)
+			}
+		}
+		in.Clusters = append(in.Clusters, pipeline.Cluster{Cluster: clusterOf(&given[i]), Capabilities: offers})
 	}
 	report, err := lint.Run(cmd.Context(), in)
 	if err != nil {

@@ -27,8 +27,11 @@ const (
 
 // clustersOf returns the clusters to look at: those that are given, one without
 // anything, and one for each target of a bundle, that it selects.
-func clustersOf(drafts []bundle.Draft, given []target.Cluster, labels map[string]string) []target.Cluster {
-	all := slices.Clone(given)
+func clustersOf(drafts []bundle.Draft, given []pipeline.Cluster, labels map[string]string) []target.Cluster {
+	var all []target.Cluster
+	for i := range given {
+		all = append(all, given[i].Cluster)
+	}
 	add := func(c target.Cluster) {
 		c.Namespace = namespace
 		c.Labels = merged(labels, c.Labels)

@@ -32,11 +32,11 @@ type Input struct {
 	// Tree is the repository, and Scan what to look for in it.
 	Tree source.Tree
 	Scan bundle.Input
-	// Clusters are looked at beside the examples.
-	Clusters []target.Cluster
+	// Clusters are looked at beside the examples, with what they offer.
+	Clusters []pipeline.Cluster
 	// Labels are those of every example.
 	Labels map[string]string
-	// Offers is what all clusters offer to renders.
+	// Offers is what every example offers to renders.
 	Offers render.Capabilities
 	// Renderer renders.
 	Renderer render.Renderer
@@ -127,7 +127,11 @@ func (l *linter) outcomes(ctx context.Context, about *subject) ([]pipeline.Outco
 			Copies: downstream.StandIns(downstream.OfBundle(&draft.Spec)),
 		}
 		for i := range clusters {
-			in.Clusters = append(in.Clusters, pipeline.Cluster{Cluster: clusters[i], Capabilities: l.Offers})
+			offers := l.Offers
+			if i < len(l.Clusters) {
+				offers = l.Clusters[i].Capabilities
+			}
+			in.Clusters = append(in.Clusters, pipeline.Cluster{Cluster: clusters[i], Capabilities: offers})
 		}
 		outcomes, err := l.stages.Run(ctx, in)
 		if ctx.Err() != nil {
@@ -187,7 +191,7 @@ func (l *linter) outcome(about *subject, out *pipeline.Outcome, all int) {
 // lacks returns the template value that an example lacks, and that cannot be
 // made up; a cluster that was given has all that it has.
 func (l *linter) lacks(out *pipeline.Outcome, err error) string {
-	given := slices.ContainsFunc(l.Clusters, func(c target.Cluster) bool {
+	given := slices.ContainsFunc(l.Clusters, func(c pipeline.Cluster) bool {
 		return c.Name == out.Desired.Cluster && c.Namespace == out.Desired.ClusterNamespace
 	})
 	for _, missing := range templating.Missing(err) {

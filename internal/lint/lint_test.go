@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/flotilla-sh/flotilla/internal/bundle"
+	"github.com/flotilla-sh/flotilla/internal/pipeline"
 	"github.com/flotilla-sh/flotilla/internal/render"
 	"github.com/flotilla-sh/flotilla/internal/target"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
@@ -43,7 +44,7 @@ func TestClustersToLookAt(t *testing.T) {
 		{Spec: fleet.BundleSpec{Targets: []fleet.BundleTarget{prod, {ClusterSelector: &metav1.LabelSelector{}}}}},
 	}
 	var got []string
-	for _, c := range clustersOf(drafts, []target.Cluster{{Name: "given"}}, map[string]string{"a": "b"}) {
+	for _, c := range clustersOf(drafts, []pipeline.Cluster{{Cluster: target.Cluster{Name: "given"}}}, map[string]string{"a": "b"}) {
 		got = append(got, fmt.Sprint(c.Name, " ", c.Labels, " ", c.Groups))
 	}
 	want := []string{"given map[] []", "example map[a:b] []", "example-3 map[a:b env:prod] []", "berlin map[a:b] []", "example-5 map[a:b] [{edge map[]}]"}
