@@ -49,7 +49,8 @@ type Result struct {
 }
 
 // Poller asks Git servers for their newest commits: one poll for each distinct
-// URL, ref, credential and TLS setting, however many GitRepos share it.
+// URL, ref, credential and TLS setting, however many GitRepos share it, and one
+// for each GitRepo that is not polled.
 type Poller struct {
 	resolve func(context.Context, git.Remote) (string, error)
 	notify  func(types.NamespacedName)
@@ -91,7 +92,7 @@ func NewPoller(resolve func(context.Context, git.Remote) (string, error), notify
 func (p *Poller) Watch(ctx context.Context, repo types.NamespacedName, remote git.Remote, wish Wish) (r Result, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	id := git.Identity(remote)
+	id := pollOf(repo, remote, wish)
 	if old := p.identity[repo]; old != "" && old != id {
 		p.leave(repo, old)
 	}
@@ -107,6 +108,15 @@ func (p *Poller) Watch(ctx context.Context, repo types.NamespacedName, remote gi
 		}
 	}
 	return current.result, current.asked
+}
+
+// pollOf names the poll of a GitRepo. One that is not polled has its own: what
+// others find out is not meant for it, and it begins with an answer of its own.
+func pollOf(repo types.NamespacedName, remote git.Remote, wish Wish) string {
+	if wish.Interval == never {
+		return git.Identity(remote) + " " + repo.String()
+	}
+	return git.Identity(remote)
 }
 
 // grant takes a wish in and tells whether the server must be asked at once.

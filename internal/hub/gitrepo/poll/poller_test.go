@@ -263,7 +263,6 @@ func TestCallAsksAtOnce(t *testing.T) {
 		s, ctx := newServer(t)
 		call := func(commit string) Wish { return Wish{Interval: never, Call: Call{Commit: commit}} }
 		s.poller.Watch(ctx, repo("a"), as("x"), call("old"))
-		s.poller.Watch(ctx, repo("b"), as("x"), call("old"))
 		for _, step := range []struct {
 			name, commit, call string
 			// at once, and after lag.
@@ -291,6 +290,40 @@ func TestCallAsksAtOnce(t *testing.T) {
 			if got, _ := s.poller.Watch(ctx, repo("a"), as("x"), call(step.call)); got.Commit != step.commit {
 				t.Errorf("%s: the commit is %q, want %q, whatever was called", step.name, got.Commit, step.commit)
 			}
+		}
+	})
+}
+
+// A GitRepo that is not polled gets what it asked for itself, whoever else asks
+// the same server.
+func TestPollingThatIsOffStaysOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, ctx := newServer(t)
+		off := func(name string, force int64) string {
+			w := Wish{Interval: never, Call: Call{Force: force}}
+			s.poller.Watch(ctx, repo(name), as("x"), w)
+			synctest.Wait()
+			r, _ := s.poller.Watch(ctx, repo(name), as("x"), w)
+			return r.Commit
+		}
+		s.poller.Watch(ctx, repo("dev"), as("x"), every(time.Minute))
+		if got := off("prod", 0); got != "one" {
+			t.Errorf("the first answer is %q", got)
+		}
+		s.news()
+		s.answers("two", nil)
+		wait(time.Hour)
+		if got := s.news(); !slices.Equal(got, []string{"dev"}) {
+			t.Errorf("told %v of what dev found", got)
+		}
+		if got := off("prod", 0); got != "one" {
+			t.Errorf("without a call it gets %q", got)
+		}
+		if got := off("new", 0); got != "two" {
+			t.Errorf("a new one gets %q, an answer of earlier", got)
+		}
+		if got := off("prod", 1); got != "two" {
+			t.Errorf("called, it gets %q", got)
 		}
 	})
 }
