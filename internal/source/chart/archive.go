@@ -88,14 +88,14 @@ var (
 
 func (u *unpacker) explain(err error) error {
 	switch {
-	case fault.KindOf(err) == fault.Stalled:
+	case fault.ReasonOf(err, "") != "":
 		return err
 	case errors.Is(err, errTooMany):
 		return stall(ReasonTooLarge, "%s holds more than %d files: make it smaller, or raise --chart-max-files of the hub", u.name, u.limits.Files)
 	case errors.Is(err, errTooMuch):
 		return stall(ReasonTooLarge, "%s unpacks to more than %s: make it smaller, or raise --chart-max-size of the hub", u.name, size(u.limits.Size))
 	}
-	return stall(ReasonArchive, "%s cannot be unpacked: %w", u.name, err)
+	return wait(ReasonArchive, "%s cannot be unpacked: %w", u.name, err)
 }
 
 // read visits the entries of an archive. It finds out what kind it is by its
@@ -192,7 +192,7 @@ func (u *unpacker) count() error {
 func (u *unpacker) local(name string) (string, error) {
 	slashed := strings.TrimPrefix(strings.ReplaceAll(name, `\`, "/"), "./")
 	if !fs.ValidPath(path.Clean(slashed)) || strings.Contains(slashed, ":/") || slices.Contains(strings.Split(slashed, "/"), "..") {
-		return "", stall(ReasonArchive, "%s has an entry %q, which leads out of the archive", u.name, name)
+		return "", wait(ReasonArchive, "%s has an entry %q, which leads out of the archive", u.name, name)
 	}
 	return path.Clean(slashed), nil
 }
@@ -212,7 +212,7 @@ func (u *unpacker) survey(e item) error {
 	case err != nil || !u.wanted(name):
 		return err
 	case !e.regular:
-		u.bad[name] = stall(ReasonArchive, "%s: the entry %q is a link or no regular file: replace it by the file itself", u.name, name)
+		u.bad[name] = wait(ReasonArchive, "%s: the entry %q is a link or no regular file: replace it by the file itself", u.name, name)
 	case e.size > u.limits.Size:
 		return errTooMuch
 	case path.Base(name) == "Chart.yaml":
@@ -228,7 +228,7 @@ func (u *unpacker) find() error {
 		if u.dir != "" {
 			where = "in " + u.dir
 		}
-		return stall(ReasonArchive, "%s holds no Chart.yaml %s: it is no chart", u.name, where)
+		return wait(ReasonArchive, "%s holds no Chart.yaml %s: it is no chart", u.name, where)
 	}
 	for name, err := range u.bad {
 		if _, ok := u.below(name); ok {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/flotilla-sh/flotilla/internal/fault"
 	"github.com/flotilla-sh/flotilla/internal/source/chart/charttest"
+	"github.com/flotilla-sh/flotilla/internal/source/chartref"
 )
 
 func onDisk(t testing.TB, data []byte) *os.File {
@@ -107,7 +108,11 @@ func TestUnpackRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := unpack("the archive", onDisk(t, tt.archive), tt.dir, limits)
-			if fault.ReasonOf(err, "") != tt.reason || fault.KindOf(err) != fault.Stalled || !strings.Contains(err.Error(), tt.say) {
+			kind := fault.Waiting // the server may send another one
+			if tt.reason == ReasonTooLarge {
+				kind = fault.Stalled
+			}
+			if fault.ReasonOf(err, "") != tt.reason || fault.KindOf(err) != kind || !strings.Contains(err.Error(), tt.say) {
 				t.Errorf("got %v, want %s with %q", err, tt.reason, tt.say)
 			}
 		})
@@ -148,6 +153,16 @@ func TestUnpack(t *testing.T) {
 	}
 }
 
+// A page that says that a server is being repaired is no last word.
+func TestAPageInPlaceOfAnIndexIsAskedForAgain(t *testing.T) {
+	for _, page := range []string{"<html>back soon</html>", "{", "entries: []", ""} {
+		_, err := choose(onDisk(t, []byte(page)), chartref.Ref{URL: "https://charts.example", Chart: "app"})
+		if fault.KindOf(err) != fault.Waiting {
+			t.Errorf("%q: %v", page, err)
+		}
+	}
+}
+
 func TestUnpackHoldsTheChartAlone(t *testing.T) {
 	const chart, beside = 6 << 20, 40 << 20
 	archive := onDisk(t, entries(
@@ -174,7 +189,7 @@ func FuzzUnpack(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte, dir string) {
 		files, err := unpack("the archive", onDisk(t, data), dir, limits)
 		if err != nil {
-			if fault.KindOf(err) != fault.Stalled {
+			if fault.KindOf(err) == fault.Transient {
 				t.Errorf("%v is not the author's to mend", err)
 			}
 			return

@@ -26,8 +26,8 @@ const (
 	ReasonUnverified   = "ChartNotVerified"
 )
 
-// retryRefused is how long to leave a server alone that answered but said no: it
-// can be mended there, where the hub sees no change.
+// retryRefused is how long to leave a server alone that said no, or sent what is
+// no chart: it can be mended there, where the hub sees no change.
 const retryRefused = 5 * time.Minute
 
 func wait(reason, format string, args ...any) error {

@@ -49,7 +49,7 @@ func (s *Session) fetchGit(ctx context.Context, ref chartref.Ref, a Access, comm
 		return nil, fmt.Errorf("%s: %w", ref, errFiles)
 	}
 	if !hasChartFile(files) {
-		return nil, stall(ReasonArchive, "%s has no Chart.yaml in %s: give the chart's directory behind //", chartref.Place(ref.URL), dir)
+		return nil, wait(ReasonArchive, "%s has no Chart.yaml in %s: give the chart's directory behind //", chartref.Place(ref.URL), dir)
 	}
 	return &Chart{Version: versionOf(files), Digest: commit, Files: files, tree: tree.FS, dir: dir, limits: s.bounds()}, nil
 }
@@ -82,7 +82,7 @@ func collect(tree fs.FS, dir string, limits Limits) ([]source.File, error) {
 	err := fs.WalkDir(tree, dir, func(name string, entry fs.DirEntry, err error) error {
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			return stall(ReasonNotFound, "there is no directory %s", name)
+			return wait(ReasonNotFound, "there is no directory %s", name)
 		case err != nil:
 			return err
 		case entry.IsDir() && entry.Name() == ".git":
@@ -90,7 +90,7 @@ func collect(tree fs.FS, dir string, limits Limits) ([]source.File, error) {
 		case entry.IsDir():
 			return nil
 		case !entry.Type().IsRegular():
-			return stall(ReasonArchive, "%s is a link to a directory or leads out: replace it by what it leads to", name)
+			return wait(ReasonArchive, "%s is a link to a directory or leads out: replace it by what it leads to", name)
 		}
 		if err := u.count(); err != nil {
 			return u.explain(err)

@@ -40,7 +40,7 @@ func (s *Session) fetchRepository(ctx context.Context, ref chartref.Ref, a Acces
 	out := found{name: fmt.Sprintf("the chart %s %s of %s", ref.Chart, chosen.Version, chartref.Place(ref.URL)), version: chosen.Version}
 	address, err := resolve(ref.URL, chosen)
 	if err != nil {
-		return found{}, stall(ReasonArchive, "%s: its index gives no URL that can be used", out.name)
+		return found{}, wait(ReasonArchive, "%s: its index gives no URL that can be used", out.name)
 	}
 	address = s.mirrors.Of(address)
 	// The index is not the user's: it cannot send the credential elsewhere.
@@ -50,7 +50,7 @@ func (s *Session) fetchRepository(ctx context.Context, ref chartref.Ref, a Acces
 	if strings.HasPrefix(address, "oci://") {
 		artifact, err := chartref.Parse("", address, "")
 		if err != nil {
-			return found{}, stall(ReasonArchive, "%s: the URL in its index: %w", out.name, err)
+			return found{}, wait(ReasonArchive, "%s: the URL in its index: %w", out.name, err)
 		}
 		if artifact.Version == "" {
 			artifact.Version = chosen.Version
@@ -127,7 +127,7 @@ func choose(index *os.File, ref chartref.Ref) (entry, error) {
 	}
 	entries, names, err := entriesOf(index, ref.Chart)
 	if err != nil {
-		return entry{}, stall(ReasonArchive, "the chart repository %s: %w", chartref.Place(ref.URL), err)
+		return entry{}, wait(ReasonArchive, "the chart repository %s: %w", chartref.Place(ref.URL), err)
 	}
 	if len(entries) == 0 {
 		guess := ""

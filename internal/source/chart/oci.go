@@ -123,7 +123,7 @@ func (r *registry) manifest(ctx context.Context, ref chartref.Ref, version strin
 	}
 	manifest := &artifact{at: found, raw: raw}
 	if json.Unmarshal(raw, &manifest.Manifest) != nil {
-		return nil, stall(ReasonArchive, "the manifest of %s %s is damaged", r.url, reference)
+		return nil, wait(ReasonArchive, "the manifest of %s %s is damaged", r.url, reference)
 	}
 	return manifest, nil
 }
@@ -131,7 +131,7 @@ func (r *registry) manifest(ctx context.Context, ref chartref.Ref, version strin
 // small reads what must not be large, and verifies its digest.
 func (r *registry) small(ctx context.Context, from content.Fetcher, what ocispec.Descriptor) ([]byte, error) {
 	if what.Size > manifestLimit {
-		return nil, stall(ReasonArchive, "%s has a manifest or signature of %s: it is no chart", r.url, size(what.Size))
+		return nil, wait(ReasonArchive, "%s has a manifest or signature of %s: it is no chart", r.url, size(what.Size))
 	}
 	raw, err := content.FetchAll(ctx, from, what)
 	if err != nil {
@@ -174,7 +174,7 @@ func (s *Session) fetchOCI(ctx context.Context, ref chartref.Ref, a Access, to *
 	}
 	packed := layer(&manifest.Manifest, mediaChart, mediaChartOld)
 	if packed == nil {
-		return found{}, stall(ReasonArchive, "%s is no Helm chart: its manifest has no layer of the type %s", r.url, mediaChart)
+		return found{}, wait(ReasonArchive, "%s is no Helm chart: its manifest has no layer of the type %s", r.url, mediaChart)
 	}
 	out.name = strings.TrimSpace(out.name + " " + out.version)
 	if s.access.asksCosign() {

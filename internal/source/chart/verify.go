@@ -88,7 +88,7 @@ func (s *Session) verifyOCI(ctx context.Context, r *registry, manifest *ocispec.
 	}
 	var meta struct{ Name, Version string }
 	if json.Unmarshal(config, &meta) != nil {
-		return stall(ReasonArchive, "the configuration of %s is damaged", what.name)
+		return wait(ReasonArchive, "the configuration of %s is damaged", what.name)
 	}
 	return s.verify(what.name, meta.Name+"-"+meta.Version+".tgz", archive, signature)
 }

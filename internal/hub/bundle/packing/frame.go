@@ -127,7 +127,12 @@ func (f *Frame[T]) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 	if err == nil {
 		return ctrl.Result{RequeueAfter: f.Kind.Next(obj)}, nil
 	}
-	return reconcile.Result(ctx, err)
+	result, err := reconcile.Result(ctx, err)
+	if result == (ctrl.Result{}) && err == nil {
+		// What stalls in one part ends no polling of the others.
+		result.RequeueAfter = f.Kind.Next(obj)
+	}
+	return result, err
 }
 
 // finalize deletes the Bundles of an object that was deleted by itself, and
