@@ -111,7 +111,14 @@ func TestASlipInASelectorRemovesNothing(t *testing.T) {
 	w.edit(mapping, func() { mapping.BundleSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"far": "yes"}} })
 	w.edit(all, func() { all.Spec.Selector = &metav1.LabelSelector{} })
 	w.eventually("deploy again", ready)
-	// A selector that is meant selects.
+	// The label of a namespace that is meant counts, and at once.
+	w.rest()
+	space := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: far.Namespace}}
+	w.edit(space, func() { space.Labels["is"] = "closed" })
+	w.eventually("take it off", func() bool { return len(w.marked("mapped", farSpace)) == 1 })
+	w.edit(space, func() { space.Labels["is"] = far.Namespace })
+	w.eventually("put it back", func() bool { return len(w.marked("mapped", farSpace)) == 0 })
+	// So does a selector.
 	w.edit(mapping, func() { mapping.BundleSelector.MatchLabels["far"] = "no" })
 	w.eventually("take it off", func() bool { return len(w.marked("mapped", farSpace)) == 1 })
 }

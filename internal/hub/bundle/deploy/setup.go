@@ -44,6 +44,7 @@ func (c *Controller) Setup(ctx context.Context, mgr ctrl.Manager) error {
 		Watches(&corev1.ConfigMap{}, c.reportEvents()).
 		Watches(&fleet.ClusterGroup{}, gathered(c.bundlesNear), moved).
 		Watches(&fleet.BundleNamespaceMapping{}, gathered(c.bundlesNear)).
+		WatchesMetadata(&corev1.Namespace{}, c.namespaceEvents()).
 		Watches(&fleet.Policy{}, gathered(c.bundlesNear)).
 		Watches(&fleet.GitRepoRestriction{}, gathered(c.bundlesNear)).
 		WatchesMetadata(&corev1.Secret{}, gathered(c.bundlesAt)).
