@@ -119,6 +119,33 @@ func TestHooksRunInTheirPhases(t *testing.T) {
 	}
 }
 
+// TestHookThatGoesAtItsEnd lets a Job ask to be gone as soon as it has ended, and
+// ends and deletes it while the agent is away: it is not run again.
+func TestHookThatGoesAtItsEnd(t *testing.T) {
+	w := newWorld(t)
+	shop := w.ns("shop")
+	goes := strings.Replace(job(shop, "migrate", `helm.sh/hook: pre-install`), "spec:\n", "spec:\n  ttlSecondsAfterFinished: 0\n", 1)
+	w.deploy("web", []string{configMap(shop, "a", "1"), goes})
+	w.start()
+	w.until("web", says("waits for pre-install hook Job "+shop+"/migrate"))
+	made := w.must("batch/v1/Job", shop, "migrate")
+	if ttl, _, _ := unstructured.NestedInt64(made.Object, "spec", "ttlSecondsAfterFinished"); ttl < 3600 {
+		t.Errorf("it stays %d s after its end", ttl)
+	}
+	w.stop()
+	w.edit(made, "someone", `{"metadata":{"finalizers":["example.org/slow"]}}`)
+	w.end(shop, "migrate", "Complete")
+	if err := server.client.Delete(w.ctx, made); err != nil {
+		t.Fatal(err)
+	}
+	w.start()
+	w.until("web", ready)
+	if got := w.must("batch/v1/Job", shop, "migrate"); got.GetUID() != made.GetUID() {
+		t.Error("it was run again")
+	}
+	w.edit(made, "someone", `{"metadata":{"finalizers":null}}`)
+}
+
 func TestHookThatFails(t *testing.T) {
 	w := newWorld(t)
 	shop := w.ns("shop")

@@ -23,8 +23,10 @@ func (w *watching) Begin(owner apply.Owner) { w.tracker.Begin(owner) }
 // Applied makes an inventory the new baseline, and looks at once at what has a
 // state, so that the first report can tell it.
 func (w *watching) Applied(ctx context.Context, owner apply.Owner, inventory apply.Inventory, written map[apply.Ref]bool) {
-	w.drift.Renew(owner.Label, inventory, written)
+	// In this order a look that is under way cannot leave what it found of the
+	// baseline before.
 	w.tracker.Track(owner, inventory)
+	w.drift.Renew(owner.Label, inventory, written)
 	w.watcher.Sync(ctx)
 	if written != nil {
 		w.drift.Look(ctx, w.deployments, owner.Label)

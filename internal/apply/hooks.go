@@ -30,6 +30,8 @@ const (
 
 	// hookRetry is when to look at a hook again of which no watch has told.
 	hookRetry = 15 * time.Second
+	// hookStay is how long a Job stays after its end at the least, in seconds.
+	hookStay = int64(time.Hour / time.Second)
 )
 
 // hookItem is an object that is made at certain events.
@@ -138,7 +140,14 @@ func (r *run) hook(ctx context.Context, h hookItem, id string) (made bool, err e
 	if err != nil && !apierrors.IsNotFound(err) {
 		return false, noKind(err)
 	}
-	if err != nil || head.Annotations[RunAnnotation] != id || head.DeletionTimestamp != nil {
+	ours := err == nil && head.Annotations[RunAnnotation] == id
+	if ours && head.DeletionTimestamp != nil {
+		// It goes, and may have ended before.
+		if end := r.finished(ctx, h.ref); end == nil || fault.KindOf(end) == fault.Stalled {
+			return false, end
+		}
+	}
+	if !ours || head.DeletionTimestamp != nil {
 		if err == nil {
 			if err := r.clear(ctx, h, head); err != nil {
 				return false, err
@@ -159,8 +168,18 @@ func (r *run) makeHook(ctx context.Context, h hookItem, id string) error {
 	annotations := it.obj.GetAnnotations()
 	annotations[RunAnnotation] = id
 	it.obj.SetAnnotations(annotations)
+	stay(it.obj)
 	_, _, err := r.write(ctx, it, guard{})
 	return err
+}
+
+// stay lets a Job that ended be found for a while, also where it asks to go at
+// once: one that is gone before its end was seen would be run again.
+func stay(job *unstructured.Unstructured) {
+	ttl, set, err := unstructured.NestedInt64(job.Object, "spec", "ttlSecondsAfterFinished")
+	if set && err == nil && ttl < hookStay {
+		_ = unstructured.SetNestedField(job.Object, hookStay, "spec", "ttlSecondsAfterFinished")
+	}
 }
 
 // clear deletes what an earlier run has left, where it is to be deleted or

@@ -162,6 +162,25 @@ func continued(old *group, e apply.Entry) *tracked {
 	return t
 }
 
+// Knows tells whether a deployment is tracked.
+func (t *Tracker) Knows(label string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.groups[label] != nil
+}
+
+// Tracks tells whether e is the baseline of an object.
+func (t *Tracker) Tracks(label string, e apply.Entry) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	g := t.groups[label]
+	if g == nil {
+		return false
+	}
+	o := g.objects[e.Identity()]
+	return o != nil && o.entry == e
+}
+
 // Forget drops a deployment.
 func (t *Tracker) Forget(label string) {
 	t.mu.Lock()

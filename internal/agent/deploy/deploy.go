@@ -335,14 +335,9 @@ func (c *Controller) act(ctx context.Context, j job, d Decision) error {
 
 // rest reports and returns when to look again.
 func (c *Controller) rest(ctx context.Context, j job, d Decision) time.Duration {
-	if j.unsaved {
-		if err := c.save(ctx, j.name, j.record); err != nil {
-			logr.FromContextOrDiscard(ctx).Info("could not store the state; trying again", "deployment", j.name, "error", err.Error())
-			return backoffMin
-		}
-	}
+	unstored := c.storeLater(ctx, j)
 	if left := lookTime - c.clock.Since(j.trackedSince); left > 0 && j.awaitsLook() {
-		return sooner(d.After, left)
+		return sooner(unstored, sooner(d.After, left))
 	}
 	c.tell(j, d)
 	values := c.checkValues(ctx, j)
@@ -350,7 +345,32 @@ func (c *Controller) rest(ctx context.Context, j job, d Decision) time.Duration 
 		logr.FromContextOrDiscard(ctx).Info("could not report to the hub; trying again", "deployment", j.name, "error", err.Error())
 		return c.unreported(j.name)
 	}
-	return sooner(d.After, values)
+	return sooner(unstored, sooner(d.After, values))
+}
+
+// storeLater stores a record that is newer than what is stored, and returns when
+// to try again where it cannot. The hub hears how things stand all the same.
+func (c *Controller) storeLater(ctx context.Context, j job) time.Duration {
+	if !j.unsaved {
+		return 0
+	}
+	err := c.store.Save(ctx, j.record)
+	var pause time.Duration
+	c.update(j.name, func(live *job) {
+		if err != nil {
+			live.unstored++
+			pause = growing(live.unstored, backoffMin, backoffMax)
+			return
+		}
+		live.unstored = 0
+		if live.record == j.record {
+			live.unsaved = false
+		}
+	})
+	if err != nil {
+		logr.FromContextOrDiscard(ctx).Info("could not store the state; trying again", "deployment", j.name, "error", err.Error())
+	}
+	return pause
 }
 
 // sooner returns the shorter of two waits; 0 waits for nothing.
@@ -361,8 +381,12 @@ func sooner(a, b time.Duration) time.Duration {
 	return a
 }
 
+// forget drops a job of which nobody knows anything any more. The hub may have
+// said something since that was decided.
 func (c *Controller) forget(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.jobs, name)
+	if j := c.jobs[name]; j != nil && j.desired == nil && j.record == nil {
+		delete(c.jobs, name)
+	}
 }

@@ -22,8 +22,10 @@ type job struct {
 	desired *fleet.BundleDeployment
 	// record is what this cluster has; nil where it has nothing.
 	record *state.Record
-	// unsaved is true where the record is newer than what is stored.
-	unsaved bool
+	// unsaved is true where the record is newer than what is stored; unstored
+	// counts the failures to store it since.
+	unsaved  bool
+	unstored int
 
 	// reported is the status that the hub has, as JSON, of statusVersion.
 	reported      []byte

@@ -21,9 +21,14 @@ func (c *Controller) unreported(name string) time.Duration {
 	var pause time.Duration
 	c.update(name, func(j *job) {
 		j.unreported++
-		pause = min(reportRetryMin<<min(j.unreported-1, 10), reportRetryMax)
+		pause = growing(j.unreported, reportRetryMin, reportRetryMax)
 	})
-	return wait.Jitter(pause, 0.5)
+	return pause
+}
+
+// growing returns the wait after so many failures in a row, with jitter.
+func growing(failures int, least, most time.Duration) time.Duration {
+	return wait.Jitter(min(least<<min(failures-1, 10), most), 0.5)
 }
 
 // report notes how a deployment stands, and writes its status to the hub where

@@ -121,7 +121,7 @@ func Decide(f Facts) Decision {
 	case f.Beside != "" && (f.Recorded || !f.Mark):
 		return Decision{Situation: Beside, Message: f.Beside}
 	case f.Removing && f.Desired && !f.Mark:
-		return Decision{Situation: Withdrawn, Action: Unmark}
+		return orRetry(f, Decision{Situation: Withdrawn, Action: Unmark})
 	case f.Mark && f.Older && f.Recorded && !f.Removing:
 		// An old mark that was withdrawn since comes back with a backup.
 		return wentBack()
@@ -180,7 +180,7 @@ func wanted(f Facts) Decision {
 	case !f.Finished:
 		return unfinished(f)
 	case !f.Noted:
-		return Decision{Situation: Unnoted, Action: Note}
+		return orRetry(f, Decision{Situation: Unnoted, Action: Note})
 	}
 	return correction(f, Decision{Situation: Settled})
 }
@@ -199,11 +199,16 @@ func correction(f Facts, otherwise Decision) Decision {
 // orWait puts an action off that has failed a moment ago, or that objects leave
 // with which another deployment may ask for.
 func orWait(f Facts, d Decision) Decision {
-	switch {
-	case f.RetryIn > 0:
-		return Decision{Situation: BackingOff, After: f.RetryIn}
-	case f.Settling > 0 && d.Action != Correct:
+	if f.RetryIn == 0 && f.Settling > 0 && d.Action != Correct {
 		return Decision{Situation: Settling, After: f.Settling, Message: "objects leave this bundle; another one may take them over"}
+	}
+	return orRetry(f, d)
+}
+
+// orRetry puts an action off that has failed a moment ago.
+func orRetry(f Facts, d Decision) Decision {
+	if f.RetryIn > 0 {
+		return Decision{Situation: BackingOff, After: f.RetryIn}
 	}
 	return d
 }

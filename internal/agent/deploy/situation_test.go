@@ -27,6 +27,8 @@ func TestDecide(t *testing.T) {
 		"a dependency is missing, but all is applied": {Facts{Desired: true, Recorded: true, Finished: true, Noted: true, Blocked: []string{"db"}}, Settled, Rest},
 		"all is applied":                              {Facts{Desired: true, Recorded: true, Finished: true, Noted: true}, Settled, Rest},
 		"only settings changed":                       {Facts{Desired: true, Recorded: true, Finished: true}, Unnoted, Note},
+		"settings could not be stored":                {Facts{Desired: true, Recorded: true, Finished: true, RetryIn: time.Second}, BackingOff, Rest},
+		"a mark could not be taken back":              {Facts{Desired: true, Recorded: true, Removing: true, RetryIn: time.Second}, BackingOff, Rest},
 		"a new version":                               {Facts{Desired: true, Recorded: true}, Outdated, Deploy},
 		"failed a moment ago":                         {Facts{Desired: true, Recorded: true, RetryIn: time.Second}, BackingOff, Rest},
 		"the release waits":                           {Facts{Desired: true, Recorded: true, Waits: "a hook", WaitIn: time.Second}, Awaiting, Rest},

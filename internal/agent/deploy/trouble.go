@@ -62,10 +62,14 @@ func (t trouble) correcting(id string, now time.Time) trouble {
 }
 
 // delay is how long to wait: as long as the errors ask, where all of them
-// wait for something, else longer from time to time.
+// wait for something, else longer from time to time. What only a person can mend
+// may be mended on the cluster, where nobody tells of it.
 func (t trouble) delay() time.Duration {
-	if fault.KindOf(t.err) == fault.Waiting {
+	switch fault.KindOf(t.err) {
+	case fault.Waiting:
 		return fault.AfterOf(t.err)
+	case fault.Stalled:
+		return backoffMax
 	}
 	shortest := time.Duration(0)
 	for _, f := range t.failures {

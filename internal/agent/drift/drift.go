@@ -5,12 +5,15 @@ package drift
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/workqueue"
 
@@ -54,7 +57,7 @@ type Controller struct {
 	failures map[string]int
 }
 
-// New returns a controller and the function that asks it for a look.
+// New returns a controller that looks with checker.
 func New(checker *observe.Checker) *Controller {
 	return &Controller{
 		checker:  checker,
@@ -138,6 +141,10 @@ func (c *Controller) look(ctx context.Context, of Deployments, k key) (bool, err
 	lock := c.lock(k.label)
 	lock.Lock()
 	defer lock.Unlock()
+	if !c.tracker.Knows(k.label) {
+		c.Forget(k.label) // it went while the look was queued
+		return false, nil
+	}
 	c.scheduleFull(k)
 	targets, touched := c.tracker.Targets(k.label, k.full), c.tracker.Touched(k.label, k.full)
 	if len(targets) == 0 && !touched {
@@ -174,20 +181,28 @@ func (c *Controller) dress(ctx context.Context, w observe.Wanted) (bool, error) 
 	if finding.Drift == nil && !known {
 		return false, nil
 	}
-	return c.remember(w.Owner.Label, finding), nil
+	return c.remember(w.Owner.Label, finding, nil), nil
 }
 
+// check looks at each target. One that the API server refuses to show keeps
+// nobody from looking at the others; where there is no answer, all are put off.
 func (c *Controller) check(ctx context.Context, w observe.Wanted, targets []observe.Target) (bool, error) {
 	changed := false
+	var errs []error
 	for i, target := range targets {
 		finding, err := c.one(ctx, w, target)
-		if err != nil {
-			c.retry(w.Owner.Label, targets[i:])
-			return changed, err
+		if err == nil {
+			changed = c.remember(w.Owner.Label, finding, &target.Entry) || changed
+			continue
 		}
-		changed = c.remember(w.Owner.Label, finding) || changed
+		errs = append(errs, err)
+		if apierrors.ReasonForError(err) == metav1.StatusReasonUnknown {
+			c.retry(w.Owner.Label, targets[i:])
+			break
+		}
+		c.retry(w.Owner.Label, targets[i:i+1])
 	}
-	return changed, nil
+	return changed, errors.Join(errs...)
 }
 
 func (c *Controller) one(ctx context.Context, w observe.Wanted, target observe.Target) (observe.Finding, error) {
@@ -220,13 +235,18 @@ func (c *Controller) Drifted(label string, ref apply.Ref) bool {
 	return c.findings[label][ref.Identity()].Drift != nil
 }
 
-// remember keeps a finding and tells whether it says something new.
-func (c *Controller) remember(label string, f observe.Finding) bool {
+// remember keeps a finding and tells whether it says something new. What was
+// compared with a baseline that is not the object's any more says nothing: it was
+// applied meanwhile.
+func (c *Controller) remember(label string, f observe.Finding, baseline *apply.Entry) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if baseline != nil && !c.tracker.Tracks(label, *baseline) {
+		return false
+	}
 	if f.Drift == nil && f.Seen.UID != "" {
 		c.tracker.Accept(label, f.Ref, f.Seen)
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	all := c.findings[label]
 	if all == nil {
 		all = map[apply.Ref]observe.Finding{}

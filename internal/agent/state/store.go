@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,7 +18,6 @@ import (
 	"github.com/flotilla-sh/flotilla/internal/apply"
 	"github.com/flotilla-sh/flotilla/internal/content"
 	"github.com/flotilla-sh/flotilla/internal/digest"
-	"slices"
 )
 
 const (
@@ -67,8 +68,10 @@ func NewStore(secrets typedcorev1.SecretInterface) *Store {
 }
 
 // Load reads everything and returns the records. Content that no record needs
-// is swept.
+// is swept. A record that cannot be read is left out, so that the others are
+// served; the hub sends its deployment again.
 func (s *Store) Load(ctx context.Context) ([]*Record, error) {
+	log := logr.FromContextOrDiscard(ctx)
 	var records []*Record
 	options := metav1.ListOptions{LabelSelector: kindLabel, Limit: pageSize}
 	for {
@@ -79,15 +82,19 @@ func (s *Store) Load(ctx context.Context) ([]*Record, error) {
 		for i := range page.Items {
 			record, err := s.take(&page.Items[i])
 			if err != nil {
-				return nil, fmt.Errorf("secret %s/%s: %w; delete it to let the hub send the deployment again",
-					page.Items[i].Namespace, page.Items[i].Name, err)
+				log.Error(err, "the state of a deployment cannot be read; it is written again once the hub sends the deployment, "+
+					"and objects that have left it meanwhile stay on the cluster", "secret", page.Items[i].Namespace+"/"+page.Items[i].Name)
+				continue
 			}
 			if record != nil {
 				records = append(records, record)
 			}
 		}
 		if options.Continue = page.Continue; options.Continue == "" {
-			return records, errors.Join(s.sweep(ctx, s.all()), s.sweepAccess(ctx, records))
+			if err := errors.Join(s.sweep(ctx, s.all()), s.sweepAccess(ctx, records)); err != nil {
+				log.Info("could not delete content that nobody needs; it stays until the next start", "error", err.Error())
+			}
+			return records, nil
 		}
 	}
 }
@@ -126,8 +133,29 @@ func SecretName(owner apply.Owner) string { return recordPrefix + owner.Label }
 
 func recordName(r *Record) string { return SecretName(r.Owner()) }
 
-// Save stores a record, and before it the content that it needs.
+// Save stores a record, and before it the content that it needs. Where its Secret
+// was deleted behind the agent's back, all of it is stored anew.
 func (s *Store) Save(ctx context.Context, r *Record) error {
+	err := s.save(ctx, r)
+	if apierrors.IsNotFound(err) {
+		s.unsave(r)
+		err = s.save(ctx, r)
+	}
+	return err
+}
+
+// unsave forgets that anything is stored of a record.
+func (s *Store) unsave(r *Record) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.stored, r.Name)
+	delete(s.digests, r.Name)
+	for _, ref := range r.payloads() {
+		delete(s.saved, ref.ID())
+	}
+}
+
+func (s *Store) save(ctx context.Context, r *Record) error {
 	if err := s.saveChunks(ctx, r); err != nil {
 		return err
 	}
