@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/flotilla-sh/flotilla/internal/templating"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
 
@@ -19,27 +20,27 @@ func Assign(in Input) ([]Assignment, error) {
 
 // Assign returns which of clusters get the bundle, sorted by cluster.
 func (m *Matcher) Assign(clusters []Cluster) []Assignment {
-	plans := map[string]*plan{}
-	var out []Assignment
+	sorted := make([]*Cluster, len(clusters))
 	for i := range clusters {
-		cluster := &clusters[i]
+		sorted[i] = &clusters[i]
+	}
+	slices.SortFunc(sorted, func(a, b *Cluster) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	plans, total := map[string]*plan{}, &templating.Total{}
+	var out []Assignment
+	for _, cluster := range sorted {
 		chosen, ok := m.choose(cluster)
 		if !ok {
 			continue
 		}
 		p := plans[chosen.key()]
 		if p == nil {
-			p = newPlan(m.merged(chosen))
+			p = newPlan(m.merged(chosen), total)
 			plans[chosen.key()] = p
 		}
 		out = append(out, m.assign(cluster, chosen, p))
 	}
-	slices.SortFunc(out, func(a, b Assignment) int {
-		return cmp.Or(
-			cmp.Compare(a.Cluster.Namespace, b.Cluster.Namespace),
-			cmp.Compare(a.Cluster.Name, b.Cluster.Name),
-		)
-	})
 	return out
 }
 

@@ -27,14 +27,16 @@ type plan struct {
 	err    error
 }
 
-func newPlan(options fleet.BundleDeploymentOptions) *plan {
-	p := &plan{options: options, compiler: templating.ForValues()}
+func newPlan(options fleet.BundleDeploymentOptions, total *templating.Total) *plan {
+	p := &plan{options: options}
 	if options.Helm != nil {
 		helm := *options.Helm
 		helm.TimeoutSeconds = max(0, helm.TimeoutSeconds)
 		p.options.Helm = &helm
 	}
 	if needsTemplates(options.Helm) {
+		p.compiler = templating.ForValues()
+		p.compiler.CountIn(total)
 		p.err = p.compile()
 	} else {
 		p.shared = &p.options

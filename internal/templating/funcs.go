@@ -3,63 +3,48 @@ package templating
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"text/template"
 
 	"github.com/Masterminds/sprig/v3"
 )
 
+// The names of functions that are put into templates.
 const (
 	// stepFunction is called in every turn of every loop.
 	stepFunction = "loopStep"
-	// maxSteps is how many turns the loops of what is filled in together may
-	// take.
-	maxSteps = 100_000
-	// maxText is how long one filled-in text may become.
-	maxText = 1 << 20
-	// maxItems is the longest list that a function may make up.
-	maxItems = 10_000
+	// passFunction stands behind every command.
+	passFunction = "passValue"
 )
 
-// budget counts the turns of loops.
-type budget struct{ steps int }
-
-func (b *budget) reset() { b.steps = 0 }
-
-func (b *budget) step() (string, error) {
-	b.steps++
-	if b.steps > maxSteps {
-		return "", fmt.Errorf("the loops of the templates take more than %d turns", maxSteps)
-	}
-	return "", nil
-}
-
-// limitedText takes what a template writes, up to a limit.
-type limitedText struct{ strings.Builder }
-
-func (l *limitedText) Write(p []byte) (int, error) {
-	if l.Len()+len(p) > maxText {
-		return 0, fmt.Errorf("the text becomes longer than %d bytes", maxText)
-	}
-	return l.Builder.Write(p)
-}
-
-// functions are those of sprig, without those that read the hub's surroundings
-// and those that give something else each time: values that differ each time
-// would deploy for ever.
+// functions are those of sprig and of Go's templates that are listed here; each
+// is paid for before it runs. What reads the hub's surroundings is not there at
+// all; for what gives something else each time, or needs a whole CPU, there is a
+// reason instead: values that differ each time would deploy for ever.
 func functions(b *budget) template.FuncMap {
-	funcs := sprig.TxtFuncMap()
-	for _, name := range []string{"env", "expandenv", "getHostByName", "include", "tpl"} {
-		delete(funcs, name)
+	known := sprig.TxtFuncMap()
+	maps.Copy(known, template.FuncMap{
+		"until": until, "untilStep": untilStep, "seq": seq, "keys": keys, "values": values,
+		"print": fmt.Sprint, "printf": fmt.Sprintf, "println": fmt.Sprintln,
+		"html": template.HTMLEscaper, "js": template.JSEscaper, "urlquery": template.URLQueryEscaper,
+	})
+	funcs := template.FuncMap{}
+	for _, name := range strings.Fields(plainFunctions) {
+		funcs[name] = known[name]
+	}
+	for _, name := range strings.Fields(linearFunctions) {
+		funcs[name] = b.guard(name, known[name], nothing)
+	}
+	for name, price := range prices {
+		funcs[name] = b.guard(name, known[name], price)
 	}
 	for _, name := range unstable() {
-		funcs[name] = refuse(name)
+		funcs[name] = refuse(name, "gives something else each time, so that the bundle would be deployed again and again")
 	}
-	funcs["until"] = until
-	funcs["untilStep"] = untilStep
-	funcs["seq"] = seq
-	funcs["repeat"] = repeat
-	funcs[stepFunction] = b.step
+	funcs["derivePassword"] = refuse("derivePassword", "takes more time and memory than the hub has for each cluster")
+	funcs[stepFunction], funcs[passFunction] = b.step, b.pass
 	return funcs
 }
 
@@ -68,13 +53,13 @@ func unstable() []string {
 		"now", "ago", "uuidv4", "shuffle", "bcrypt", "htpasswd", "encryptAES",
 		"randAlpha", "randAlphaNum", "randAscii", "randNumeric", "randBytes", "randInt",
 		"genPrivateKey", "genCA", "genCAWithKey", "genSelfSignedCert", "genSelfSignedCertWithKey",
-		"genSignedCert", "genSignedCertWithKey",
+		"genSignedCert", "genSignedCertWithKey", "buildCustomCert",
 	}
 }
 
-func refuse(name string) func(...any) (string, error) {
+func refuse(name, why string) func(...any) (string, error) {
 	return func(...any) (string, error) {
-		return "", fmt.Errorf("%s gives something else each time, so that the bundle would be deployed again and again; keep the value in Git or in a Secret", name)
+		return "", fmt.Errorf("%s %s; keep the value in Git or in a Secret", name, why)
 	}
 }
 
@@ -125,9 +110,20 @@ func seq(numbers ...int) (string, error) {
 	return strings.Trim(fmt.Sprint(items), "[]"), err
 }
 
-func repeat(count int, text string) (string, error) {
-	if count > 0 && len(text) > maxText/count {
-		return "", fmt.Errorf("repeat %d: longer than %d bytes", count, maxText)
+// keys are the keys of maps, sorted within each.
+func keys(all ...map[string]any) []string {
+	out := []string{}
+	for _, one := range all {
+		out = append(out, slices.Sorted(maps.Keys(one))...)
 	}
-	return strings.Repeat(text, max(0, count)), nil
+	return out
+}
+
+// values are the values of a map in the order of its keys.
+func values(of map[string]any) []any {
+	out := make([]any, 0, len(of))
+	for _, key := range keys(of) {
+		out = append(out, of[key])
+	}
+	return out
 }

@@ -59,8 +59,9 @@ func contains(value any, is func(string) bool) bool {
 type Compiler struct {
 	budget budget
 	funcs  template.FuncMap
-	// step and take are inserted into templates.
-	step, take parse.Node
+	// step, passed and take are inserted into templates.
+	step         parse.Node
+	passed, take *parse.CommandNode
 	// objects is set for the templates of objects, where a text that is one
 	// template alone becomes what the template gives, a number or a list say;
 	// in values it becomes text.
@@ -74,10 +75,13 @@ func ForValues() *Compiler {
 	c := &Compiler{reads: map[Reference]bool{}}
 	c.funcs = functions(&c.budget)
 	c.funcs[takeFunction] = func(value any) string { c.taken = value; return "" }
-	c.step = c.command(stepFunction)
-	c.take = c.command(takeFunction + " nil").(*parse.ActionNode).Pipe.Cmds[0]
+	c.step = c.action(stepFunction)
+	c.passed, c.take = c.command(passFunction), c.command(takeFunction)
 	return c
 }
+
+// CountIn makes what is filled in count in a total as well.
+func (c *Compiler) CountIn(total *Total) { c.budget.total = total }
 
 // ForObjects returns a compiler of templates in objects.
 func ForObjects() *Compiler {
@@ -86,7 +90,7 @@ func ForObjects() *Compiler {
 	return c
 }
 
-// Reset lets loops begin to count anew, for the next cluster.
+// Reset lets all limits begin to count anew, for the next cluster.
 func (c *Compiler) Reset() { c.budget.reset() }
 
 // Reads returns what the compiled templates read, sorted. A whole root stands
@@ -95,10 +99,17 @@ func (c *Compiler) Reads() []Reference {
 	return slices.SortedFunc(maps.Keys(c.reads), Reference.compare)
 }
 
-// command returns the node of a template that is one command.
-func (c *Compiler) command(text string) parse.Node {
+// action returns the node of a template that is one command.
+func (c *Compiler) action(text string) parse.Node {
 	tree := template.Must(c.parse("inserted", leftDelimiter+" "+text+" "+rightDelimiter))
 	return tree.Root.Nodes[0]
+}
+
+// command returns a command that takes its value through the pipe.
+func (c *Compiler) command(name string) *parse.CommandNode {
+	command := c.action(name + " nil").(*parse.ActionNode).Pipe.Cmds[0]
+	command.Args = command.Args[:1]
+	return command
 }
 
 func (c *Compiler) parse(name, text string) (*template.Template, error) {
@@ -138,6 +149,9 @@ func (c *Compiler) list(in []any, path string) (Eval, error) {
 		errs = append(errs, err)
 	}
 	return func(s *Scope) (any, error) {
+		if err := c.budget.total.add(len(items)*itemSize, 0); err != nil {
+			return nil, err
+		}
 		out := make([]any, len(items))
 		var errs []error
 		for i, item := range items {
@@ -164,7 +178,12 @@ func (c *Compiler) object(in map[string]any, path string) (Eval, error) {
 		entries = append(entries, entry{keyEval, valueEval})
 		errs = append(errs, keyErr, err)
 	}
-	return func(s *Scope) (any, error) { return fillObject(entries, path, s) }, errors.Join(errs...)
+	return func(s *Scope) (any, error) {
+		if err := c.budget.total.add(len(entries)*4*itemSize, 0); err != nil {
+			return nil, err
+		}
+		return fillObject(entries, path, s)
+	}, errors.Join(errs...)
 }
 
 func fillObject(entries []entry, path string, s *Scope) (any, error) {
@@ -202,9 +221,12 @@ func (c *Compiler) text(text, path string, typed bool) (Eval, error) {
 	}
 	alone := typed && c.takeAlone(parsed.Root)
 	return func(s *Scope) (any, error) {
-		out := &limitedText{}
+		out := &limitedText{budget: &c.budget, free: len(text)}
 		c.taken = nil
 		err := parsed.Execute(out, s.data)
+		if err == nil {
+			err = c.budget.total.add(out.Len(), 0)
+		}
 		switch result := out.String(); {
 		case err != nil:
 		case alone && c.taken != nil:
@@ -232,8 +254,8 @@ func (c *Compiler) howToKeep() string {
 	return " (set helm.disablePreProcess: true to keep ${ } as it is)"
 }
 
-// limit makes every turn of a loop count, and refuses templates that call each
-// other, so that no template runs for ever.
+// limit makes every turn of a loop and every command count, and refuses
+// templates that call each other, so that no template takes more than its share.
 func (c *Compiler) limit(t *template.Template) error {
 	calls := len(t.Templates()) > 1
 	walk(t.Root, func(n parse.Node) {
@@ -242,10 +264,22 @@ func (c *Compiler) limit(t *template.Template) error {
 			calls = true
 		case *parse.RangeNode:
 			n.List.Nodes = slices.Insert(n.List.Nodes, 0, c.step.Copy())
+		case *parse.PipeNode:
+			c.passEach(n)
 		}
 	})
 	if calls {
 		return errors.New("define, block and template cannot be used here")
 	}
 	return nil
+}
+
+// passEach has a look at the value of each command of a pipe, since a value can
+// grow with each.
+func (c *Compiler) passEach(p *parse.PipeNode) {
+	commands := make([]*parse.CommandNode, 0, 2*len(p.Cmds))
+	for _, command := range p.Cmds {
+		commands = append(commands, command, c.passed.Copy().(*parse.CommandNode))
+	}
+	p.Cmds = commands
 }

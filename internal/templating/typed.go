@@ -25,9 +25,7 @@ func (c *Compiler) takeAlone(root *parse.ListNode) bool {
 	if !ok || len(action.Pipe.Decl) > 0 {
 		return false
 	}
-	take := c.take.Copy().(*parse.CommandNode)
-	take.Args = take.Args[:1] // the value comes through the pipe
-	action.Pipe.Cmds = append(action.Pipe.Cmds, take)
+	action.Pipe.Cmds = append(action.Pipe.Cmds, c.take.Copy().(*parse.CommandNode))
 	return true
 }
 
