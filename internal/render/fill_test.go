@@ -47,7 +47,7 @@ func TestTemplatesInObjects(t *testing.T) {
 		},
 		"a missing label": {
 			files: "-- sub/a.yaml --\n" + configMap("a") + "---\n" + head + "metadata: {name: b}\ndata:\n  env: ${ .ClusterLabels.env }\n  zone: z-${ .ClusterLabels.zone }\n",
-			err:   `sub/a.yaml:13: ConfigMap b: data.zone: "z-${ .ClusterLabels.zone }": the cluster has no label "zone"; set it with: kubectl label clusters.fleet.cattle.io -n fleet-default paris zone=VALUE`,
+			err:   `sub/a.yaml:13: ConfigMap b: data.zone: "${ .ClusterLabels.zone }": the cluster has no label "zone"; set it with: kubectl label clusters.fleet.cattle.io -n fleet-default paris zone=VALUE`,
 		},
 		"several at once": {
 			files: "-- a.yaml --\n" + head + "metadata: {name: a}\ndata:\n  one: ${ .ClusterValues.one }\n  two: ${ .ClusterValues.two }\n",
@@ -61,7 +61,7 @@ func TestTemplatesInObjects(t *testing.T) {
 			files: "-- a.yaml --\n" + head + "metadata: {name: a}\ndata: {x: \"${ .ClusterValues.none }\"}\n", err: "a.yaml:4: ConfigMap a: data.x: \"${ .ClusterValues.none }\": it reads something that is not there",
 		},
 		"no template": {
-			files: "-- a.yaml --\n" + head + "metadata: {name: a}\ndata: {run: 'echo ${HOME}'}\n", err: `a.yaml:4: ConfigMap a: data.run: "echo ${HOME}": not a valid template: template: data.run:1: function "HOME" not defined (the annotation flotilla.sh/template: "false" keeps the object as it is)`,
+			files: "-- a.yaml --\n" + head + "metadata: {name: a}\ndata: {run: 'echo ${HOME}'}\n", err: `a.yaml:4: ConfigMap a: data.run: "${HOME}": not a valid template: template: data.run:1: function "HOME" not defined (the annotation flotilla.sh/template: "false" keeps the object as it is)`,
 		},
 		"what is no object any more": {
 			files: "-- a.yaml --\n" + head + "metadata: {name: a, labels: {num: \"${ .ClusterValues.replicas }\"}}\n", err: `a.yaml:1: filled in, this cannot be applied: line 1: metadata.labels["num"] of ConfigMap a is the number 3: put it in quotes`,

@@ -108,7 +108,7 @@ func TestDisablePreProcess(t *testing.T) {
 func TestTemplateErrorHoldsBackOneCluster(t *testing.T) {
 	good := cluster("good", "region", "eu")
 	got := assign(t, toAll(helmValues(map[string]any{"ingress": map[string]any{"host": "${ .ClusterLabels.region }.x"}})), cluster("bad"), good)
-	want := `cluster fleet-default/bad: helm.values.ingress.host: "${ .ClusterLabels.region }.x": the cluster has no label "region"; ` +
+	want := `cluster fleet-default/bad: helm.values.ingress.host: "${ .ClusterLabels.region }": the cluster has no label "region"; ` +
 		`set it with: kubectl label clusters.fleet.cattle.io -n fleet-default bad region=VALUE, or use ${ get .ClusterLabels "region" }, which may be empty`
 	if got[0].Err == nil || got[0].Err.Error() != want {
 		t.Errorf("got\n%v\nwant\n%s", got[0].Err, want)
@@ -149,6 +149,26 @@ func TestTemplateErrors(t *testing.T) {
 	}
 }
 
+// A value may hold a password beside its template; errors reach conditions,
+// events and logs.
+func TestErrorsShowNoTextBesideTheTemplate(t *testing.T) {
+	for _, text := range []string{
+		"postgres://app:hunter2@${ .ClusterLabels.db }/x",
+		"${ .ClusterName }:hunter2@${ .ClusterLabels.db }/hunter2",
+		"hunter2 ${ if } hunter2",
+		"hunter2 ${ .ClusterName hunter2",
+		"hunter2 ${ hunter2 ${ .ClusterName }",
+		`hunter2 ${ fail "no" } hunter2`,
+	} {
+		options := helmValues(map[string]any{"url": text})
+		options.Helm.TemplateValues = map[string]string{"a": "[" + text, "b": "[hunter2, ${ .ClusterName }"}
+		got := assign(t, toAll(options), subject())
+		if got[0].Err == nil || strings.Contains(strings.ReplaceAll(got[0].Err.Error(), "function \"hunter2\"", ""), "hunter2") {
+			t.Errorf("%s: got %v", text, got[0].Err)
+		}
+	}
+}
+
 func TestTwoKeysBecomeOne(t *testing.T) {
 	got := assign(t, toAll(helmValues(map[string]any{"prod": 1, "${ .ClusterName }": 2})), subject())
 	if got[0].Err == nil || !strings.Contains(got[0].Err.Error(), `helm.values: two keys become "prod"`) {
@@ -159,7 +179,7 @@ func TestTwoKeysBecomeOne(t *testing.T) {
 func TestTemplateValuesThatAreNoYAML(t *testing.T) {
 	options := fleet.BundleDeploymentOptions{Helm: &fleet.HelmOptions{TemplateValues: map[string]string{"a": "b: [${ .ClusterName }"}}}
 	got := assign(t, toAll(options), subject())
-	if got[0].Err == nil || !strings.Contains(got[0].Err.Error(), `helm.templateValues.a: "b: [${ .ClusterName }": what the template gives is not valid YAML`) {
+	if got[0].Err == nil || !strings.Contains(got[0].Err.Error(), `helm.templateValues.a: "${ .ClusterName }": what the template gives is not valid YAML`) {
 		t.Errorf("got %v", got[0].Err)
 	}
 }

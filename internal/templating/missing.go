@@ -18,15 +18,20 @@ type Error struct {
 	err     error
 }
 
-// Error says where, what and why.
+// Error says where, what and why. Of the text it shows the templates alone: a
+// password may stand beside them.
 func (e *Error) Error() string {
+	shown := e.Near
+	if shown == "" {
+		shown = strings.Join(expressions(e.Text), " ")
+	}
 	switch {
 	case e.Path == "":
 		return e.err.Error()
-	case e.Text == "":
+	case shown == "":
 		return fmt.Sprintf("%s: %s", e.Path, e.err)
 	}
-	return fmt.Sprintf("%s: %q: %s", e.Path, e.Text, e.err)
+	return fmt.Sprintf("%s: %q: %s", e.Path, shown, e.err)
 }
 
 // Unwrap returns the reason.
@@ -112,13 +117,26 @@ func templateError(s *Scope, path, text string, needs []Reference, cause error) 
 
 // expressionWith returns the first template of a text that holds key, or "".
 func expressionWith(text, key string) string {
+	for _, expression := range expressions(text) {
+		if strings.Contains(expression, key) {
+			return expression
+		}
+	}
+	return ""
+}
+
+// expressions returns the templates of a text, each up to where it seems to end.
+// What is begun and not ended is none: anything may follow it.
+func expressions(text string) []string {
+	var all []string
 	for {
 		_, after, ok := strings.Cut(text, leftDelimiter)
 		if !ok {
-			return ""
+			return all
 		}
-		if expression, _, ok := strings.Cut(after, rightDelimiter); ok && strings.Contains(expression, key) {
-			return leftDelimiter + expression + rightDelimiter
+		expression, _, ok := strings.Cut(after, rightDelimiter)
+		if ok && !strings.Contains(expression, leftDelimiter) {
+			all = append(all, leftDelimiter+expression+rightDelimiter)
 		}
 		text = after
 	}
