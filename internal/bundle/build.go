@@ -59,16 +59,37 @@ func (b *builder) readConfig(draft *Draft) (*fleetyaml.FleetYAML, error) {
 	if b.config == "" {
 		return &fleetyaml.FleetYAML{}, nil
 	}
-	data, err := fs.ReadFile(b.fsys, b.config)
+	data, err := b.readYAML(b.config)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fault.Stall(reasonFleetYAML, fault.In(b.config, 0, fmt.Errorf("the options file %s does not exist", b.config)))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("cannot read %s: %w", b.config, err)
+		return nil, err
 	}
 	draft.Name = cmp.Or(fleetyaml.Name(data), draft.Name)
 	config, warnings, err := fleetyaml.Parse(data, b.config)
 	return config, b.judge(warnings, err)
+}
+
+// maxYAML is how large a file may be that is parsed here: what it holds needs
+// up to a hundred times as much memory.
+const maxYAML = 1 << 20
+
+// readYAML returns a file that is about to be parsed.
+func (b *builder) readYAML(file string) ([]byte, error) {
+	info, err := fs.Stat(b.fsys, file)
+	if err == nil && info.Size() > maxYAML {
+		return nil, fault.Stall(reasonTooLarge, fault.In(file, 0, fmt.Errorf("the file %s has %d bytes, and more than %d are not read: no Bundle could hold them; "+
+			"move what is large into a file of the chart or into a ConfigMap", file, info.Size(), maxYAML)))
+	}
+	var data []byte
+	if err == nil {
+		data, err = fs.ReadFile(b.fsys, file)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot read %s: %w", file, err)
+	}
+	return data, nil
 }
 
 // configFile returns the path of the file that is read for fleet.yaml.

@@ -277,6 +277,32 @@ func TestBundlesThatAreTooLarge(t *testing.T) {
 	}
 }
 
+// What is parsed needs many times its size; the files that configure a bundle
+// are bounded before that, for that bundle alone.
+func TestYAMLThatIsTooLargeToParse(t *testing.T) {
+	big := "a: [" + strings.Repeat("1,", 700_000) + "1]"
+	files := fstest.MapFS{
+		"good/fleet.yaml":   {Data: []byte("namespace: x")},
+		"good/a.yaml":       {Data: []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}")},
+		"config/fleet.yaml": {Data: []byte(big)},
+		"values/fleet.yaml": {Data: []byte("helm: {valuesFiles: [big.yaml]}")},
+		"values/big.yaml":   {Data: []byte(big)},
+	}
+	drafts, err := Scan(source.Tree{FS: files}, Input{RepoName: "repo"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(drafts) != 3 {
+		t.Fatalf("got %d drafts", len(drafts))
+	}
+	for _, d := range drafts {
+		file := map[string]string{"repo-config": "config/fleet.yaml", "repo-values": "values/big.yaml"}[d.Name]
+		if (d.Err != nil) != (file != "") || d.Err != nil && (fault.KindOf(d.Err) != fault.Stalled || !strings.Contains(d.Err.Error(), file) || !strings.Contains(d.Err.Error(), "1400")) {
+			t.Errorf("%s: got %v", d.Name, d.Err)
+		}
+	}
+}
+
 func TestSourceDigest(t *testing.T) {
 	digestOf := func(files string) string {
 		drafts, err := Scan(tree(files), Input{RepoName: "repo"})

@@ -58,12 +58,12 @@ func (b *builder) readValues(name string) (map[string]any, error) {
 		b.warnings = append(b.warnings, fault.Note{File: b.config, Message: fmt.Sprintf("valuesFiles are relative to the directory of fleet.yaml; %s is read for %q", rest, name)})
 		name, file = rest, path.Join(b.dir, rest)
 	}
-	data, err := fs.ReadFile(b.fsys, file)
+	data, err := b.readYAML(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("the file %s does not exist%s", file, b.nearFile(file))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("cannot read %s: %w", file, err)
+		return nil, err
 	}
 	b.valuesFiles = append(b.valuesFiles, path.Clean(name))
 	values, warnings, err := fleetyaml.Values(data, file)

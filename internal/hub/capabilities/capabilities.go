@@ -13,6 +13,7 @@ import (
 
 	"github.com/flotilla-sh/flotilla/internal/digest"
 	"github.com/flotilla-sh/flotilla/internal/render"
+	"github.com/flotilla-sh/flotilla/internal/render/cache"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
 
@@ -20,7 +21,7 @@ import (
 // a thousand of them cost the memory of the few that differ.
 type Reader struct {
 	client client.Reader
-	parsed sync.Map
+	parsed *cache.LRU[render.Capabilities]
 	// last are the reports that were read last, by namespace.
 	last sync.Map
 }
@@ -31,9 +32,13 @@ type report struct {
 	value   render.Capabilities
 }
 
+// parsedRoom is how many bytes of reports are remembered as parsed. What
+// clusters report now is held beside that.
+const parsedRoom = 8 << 20
+
 // NewReader returns a Reader that reads ConfigMaps through c.
 func NewReader(c client.Reader) *Reader {
-	return &Reader{client: c}
+	return &Reader{client: c, parsed: cache.New[render.Capabilities](parsedRoom)}
 }
 
 // Of returns what the cluster with this namespace on the hub reported; the
@@ -59,10 +64,10 @@ func (r *Reader) Of(ctx context.Context, namespace string) (render.Capabilities,
 // shared parses a report, once for all clusters that report the same.
 func (r *Reader) shared(version, apis string) render.Capabilities {
 	key := digest.Of([]byte(version), []byte(apis))
-	if known, ok := r.parsed.Load(key); ok {
-		return known.(render.Capabilities)
+	if known, ok := r.parsed.Get(key); ok {
+		return known
 	}
 	parsed := render.Capabilities{KubeVersion: version, APIs: render.ParseAPIs(apis)}
-	r.parsed.Store(key, parsed)
+	r.parsed.Put(key, parsed, len(apis)+len(key))
 	return parsed
 }
