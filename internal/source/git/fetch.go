@@ -207,6 +207,9 @@ func broken(err error) bool {
 }
 
 func (f fetching) failed(ctx context.Context, err error) error {
+	if over, ok := errors.AsType[*inflated](err); ok {
+		return wait(retryTooLarge, ReasonTooLarge, "the repository %s cannot be taken: %w", f.remote.place(), over)
+	}
 	if errors.Is(err, errTooLarge) {
 		return f.tooLarge()
 	}

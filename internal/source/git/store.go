@@ -171,7 +171,9 @@ func (s *store) take(req *packp.UploadPackRequest, res *packp.UploadPackResponse
 	if err := s.updateShallow(res); err != nil {
 		return err
 	}
-	err := packfile.UpdateObjectStorage(s.objects, bounded(packOf(req, res), s.limit))
+	pack := checked(bounded(packOf(req, res), s.limit))
+	defer pack.Close()
+	err := packfile.UpdateObjectStorage(s.objects, pack)
 	err = errors.Join(err, res.Close())
 	if err != nil {
 		s.clean()
