@@ -1,8 +1,12 @@
 package render_test
 
 import (
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/flotilla-sh/flotilla/internal/render"
@@ -175,13 +179,45 @@ func TestWhatNeedsTheCluster(t *testing.T) {
 }
 
 func TestRemoteSchemasAreNotFetched(t *testing.T) {
-	for name, ref := range map[string]string{"network": "http://127.0.0.1:1/x.json", "disk": "file:///etc/passwd", "another file": "other.json"} {
+	var asked atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		_, _ = io.WriteString(w, "{}")
+	}))
+	t.Cleanup(server.Close)
+	for name, tt := range map[string]struct{ schema, place string }{
+		"network":            {`{"properties": {"a": {"$ref": "` + server.URL + `/x.json"}}}`, server.URL + "/x.json"},
+		"disk":               {`{"properties": {"a": {"$ref": "file:///etc/passwd"}}}`, "file:///etc/passwd"},
+		"another file":       {`{"properties": {"a": {"$ref": "other.json"}}}`, "file:///other.json"},
+		"draft":              {`{"$schema": "` + server.URL + `/x"}`, server.URL + "/x"},
+		"draft on the disk":  {`{"$schema": "file:///dev/stdin"}`, "file:///dev/stdin"},
+		"place of its own":   {`{"$id": "` + server.URL + `/", "properties": {"a": {"$ref": "values.schema.json"}}}`, server.URL + "/values.schema.json"},
+		"dynamic":            {`{"$schema": "https://json-schema.org/draft/2020-12/schema", "properties": {"a": {"$dynamicRef": "` + server.URL + `/y.json"}}}`, server.URL + "/y.json"},
+		"no standard schema": {`{"properties": {"a": {"$ref": "http://json-schema.org/nothing"}}}`, "http://json-schema.org/nothing"},
+	} {
 		t.Run(name, func(t *testing.T) {
-			s := situation{files: web + "-- values.schema.json --\n{\"properties\": {\"a\": {\"$ref\": \"" + ref + "\"}}}\n", options: values(map[string]any{"a": "x"})}
+			s := situation{files: web + "-- values.schema.json --\n" + tt.schema + "\n", options: values(map[string]any{"a": "x"})}
 			result := s.check(t)
-			if len(result.Warnings) != 1 || !strings.Contains(texts(result.Warnings), "refers to "+ref+", which is not fetched") {
+			if len(result.Warnings) != 1 || !strings.Contains(texts(result.Warnings), "refers to "+tt.place+", which is not fetched") {
 				t.Errorf("got %v", result.Warnings)
 			}
+		})
+	}
+	if asked.Load() != 0 {
+		t.Errorf("the server was asked %d times", asked.Load())
+	}
+}
+
+func TestSchemasThatReferToThemselvesAndToStandards(t *testing.T) {
+	for name, schema := range map[string]string{
+		"itself":   `{"definitions": {"b": {"type": "integer"}}, "properties": {"a": {"$ref": "#/definitions/b"}}}`,
+		"its name": `{"definitions": {"b": {"type": "integer"}}, "properties": {"a": {"$ref": "values.schema.json#/definitions/b"}}}`,
+		"draft 7":  `{"$schema": "http://json-schema.org/draft-07/schema#", "properties": {"a": {"type": "integer"}}}`,
+		"2020-12":  `{"$schema": "https://json-schema.org/draft/2020-12/schema", "properties": {"a": {"type": "integer"}}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := situation{files: web + "-- values.schema.json --\n" + schema + "\n", options: values(map[string]any{"a": "x"}), err: "at '/a': got string, want integer"}
+			s.check(t)
 		})
 	}
 }

@@ -2,10 +2,7 @@ package helm
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
-	"maps"
-	"path"
 	"slices"
 	"strings"
 
@@ -124,56 +121,4 @@ func clone(c *chart.Chart) *chart.Chart {
 		out.AddDependency(clone(dep))
 	}
 	return out
-}
-
-// dropRemoteSchemas removes schemas that refer to other files: Helm would read
-// them from the network or the disk of the machine that renders.
-func dropRemoteSchemas(c *chart.Chart) []fault.Note {
-	var warnings []fault.Note
-	if ref := remoteReference(c.Schema); ref != "" {
-		c.Schema = nil
-		warnings = append(warnings, fault.Note{Message: fmt.Sprintf("values.schema.json of the chart %s refers to %s, which is not fetched: the values are not checked against it", c.Name(), ref)})
-	}
-	for _, dep := range c.Dependencies() {
-		warnings = append(warnings, dropRemoteSchemas(dep)...)
-	}
-	return warnings
-}
-
-// remoteReference returns a reference of a JSON schema that leads out of it.
-func remoteReference(schema []byte) string {
-	var value any
-	if json.Unmarshal(schema, &value) != nil {
-		return ""
-	}
-	return findReference(value)
-}
-
-func findReference(value any) string {
-	switch v := value.(type) {
-	case map[string]any:
-		for _, key := range slices.Sorted(maps.Keys(v)) {
-			ref, isText := v[key].(string)
-			if isText && strings.HasSuffix(key, "$ref") && !localReference(ref) {
-				return ref
-			}
-			if found := findReference(v[key]); found != "" {
-				return found
-			}
-		}
-	case []any:
-		for _, item := range v {
-			if found := findReference(item); found != "" {
-				return found
-			}
-		}
-	}
-	return ""
-}
-
-// localReference tells whether a reference stays in its document, or names one
-// of the standard schemas that the validator carries.
-func localReference(ref string) bool {
-	return strings.HasPrefix(ref, "#") || path.Clean(ref) == "values.schema.json" ||
-		strings.HasPrefix(ref, "http://json-schema.org/") || strings.HasPrefix(ref, "https://json-schema.org/")
 }

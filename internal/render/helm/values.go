@@ -34,12 +34,21 @@ func (r *run) prepare() error {
 	options := chartutil.ReleaseOptions{
 		Name: r.in.ReleaseName, Namespace: r.in.Namespace, Revision: 1, IsInstall: true,
 	}
-	values, err := chartutil.ToRenderValuesWithSchemaValidation(r.chart, overrides, options, nil, r.in.SkipSchemaValidation)
+	// Helm would fetch what a schema refers to.
+	const skipSchemas = true
+	values, err := chartutil.ToRenderValuesWithSchemaValidation(r.chart, overrides, options, nil, skipSchemas)
 	if err != nil {
-		return valuesError(r.chart.Name(), err)
+		return fault.Stall(ReasonValues, fmt.Errorf("the values of the chart %s cannot be merged: %w", r.chart.Name(), err))
 	}
 	r.values = values
-	return nil
+	if r.in.SkipSchemaValidation {
+		return nil
+	}
+	merged, err := values.Table("Values")
+	if err != nil {
+		return fault.Stall(ReasonValues, fmt.Errorf("the values of the chart %s cannot be merged: %w", r.chart.Name(), err))
+	}
+	return valuesError(checkValues(r.chart, merged))
 }
 
 // checkChart refuses charts that cannot be installed at all.
@@ -80,14 +89,13 @@ func (r *run) checkDependencies(absent []*chart.Dependency) error {
 	return fault.Stall(ReasonChart, fmt.Errorf("the chart %s depends on %s, which is not in its charts/ directory: run \"helm dependency build\" and commit charts/, or disable it in the values", r.chart.Name(), strings.Join(names, ", ")))
 }
 
-// valuesError shortens what the schema validation says.
-func valuesError(chartName string, err error) error {
-	text := err.Error()
-	if _, after, ok := strings.Cut(text, "chart(s):\n"); ok {
-		text = strings.Join(strings.FieldsFunc(after, func(c rune) bool { return c == '\n' }), " ")
-		return fault.Stall(ReasonValues, fmt.Errorf("the values do not fit values.schema.json: %s: correct helm.values", text))
+// valuesError is of what does not fit a schema, in one line.
+func valuesError(wrong []string) error {
+	if len(wrong) == 0 {
+		return nil
 	}
-	return fault.Stall(ReasonValues, fmt.Errorf("the values of the chart %s cannot be merged: %w", chartName, err))
+	text := strings.Join(strings.FieldsFunc(strings.Join(wrong, "\n"), func(c rune) bool { return c == '\n' }), " ")
+	return fault.Stall(ReasonValues, fmt.Errorf("the values do not fit values.schema.json: %s: correct helm.values", text))
 }
 
 // copyValues copies values deeply, with numbers as Helm has them when it reads
