@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"path"
-	"regexp"
 	"sort"
 
 	"github.com/flotilla-sh/flotilla/internal/source"
@@ -78,26 +76,4 @@ func FetchSource(ctx context.Context, from Getter, kept Keeper, root Ref, reques
 	}
 	sort.SliceStable(files, func(i, j int) bool { return files[i].Path < files[j].Path })
 	return files, f.took, nil
-}
-
-// secretKind finds manifests of Secrets, also in templates, and those of which
-// only a render tells the kind.
-var secretKind = regexp.MustCompile(`(?m)^\s*["']?kind["']?\s*:\s*(["']?Secret["']?\s*(#.*)?$|.*\{\{)`)
-
-// manifestText finds what every manifest of an object says.
-var manifestText = regexp.MustCompile(`(?m)^["']?kind["']?\s*:`)
-
-// mayHoldSecret tells whether a file may hold a secret value: a manifest or
-// template of a Secret, parts of templates, values, and any file that is no
-// manifest, which a template may read. What is left shows no more than the
-// objects that come of it, which are no Secrets.
-func mayHoldSecret(f source.File) bool {
-	if path.Base(f.Path) == "Chart.yaml" {
-		return false
-	}
-	switch path.Ext(f.Path) {
-	case ".yaml", ".yml":
-		return secretKind.Match(f.Data) || !manifestText.Match(f.Data)
-	}
-	return true
 }
