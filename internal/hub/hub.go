@@ -251,7 +251,7 @@ func wire(ctx context.Context, mgr manager.Manager, w wiring) error {
 		(&helmop.Controller{Access: reach, Charts: fetcher, Bundles: packed, Events: events, Clock: now}).Setup(mgr),
 		(&deploy.Controller{Client: c, Live: w.live, Stages: stages, Store: store, Sources: files, Registries: where,
 			Capabilities: capabilities.NewReader(c), Events: events, Clock: now}).Setup(ctx, mgr),
-		(&register.Controller{Client: c, Live: w.live, Store: store, Hub: names.Hub(w.key), Clock: now}).Setup(mgr),
+		(&register.Controller{Client: c, Live: w.live, Store: store, Registries: where, Hub: names.Hub(w.key), Clock: now}).Setup(mgr),
 		(&lease.Controller{Contact: w.guard, Client: c, Events: events, Clock: now}).Setup(mgr),
 		(&summary.Controller{Client: c, Clock: now}).Setup(mgr),
 		noeffect.Setup(mgr, now),

@@ -7,6 +7,7 @@
 package registry
 
 import (
+	"context"
 	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
@@ -143,8 +144,9 @@ func (a Access) repository() (*remote.Repository, error) {
 	return repo, nil
 }
 
-// Unreachable tells whether an error means that the registry did not answer.
+// Unreachable tells whether an error means that the registry did not answer, or
+// not to the end.
 func Unreachable(err error) bool {
 	_, ok := errors.AsType[*url.Error](err)
-	return ok
+	return ok || errors.Is(err, context.DeadlineExceeded)
 }

@@ -18,8 +18,11 @@ import (
 // Put stores a root and those of its chunks that are not there yet. The secret
 // ones are left out.
 func (r *Registry) Put(ctx context.Context, enc content.Encoded) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	ctx, leave, err := r.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	name := enc.Root.Name
 	delete(r.unused, name)
 	if r.known[name] {

@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/opencontainers/go-digest"
@@ -37,7 +36,8 @@ type Registry struct {
 	repo   *remote.Repository
 	access Access
 
-	mu sync.Mutex
+	// turn is held by who asks the registry or changes what follows.
+	turn chan struct{}
 	// known are the roots that were put or seen by this process.
 	known map[string]bool
 	// unused is when a sweep first saw that nothing refers to a root.
@@ -65,7 +65,7 @@ func Open(a Access, c clock.PassiveClock) (*Registry, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Registry{repo: repo, access: a, known: map[string]bool{}, unused: map[string]time.Time{}, clock: c}, nil
+	return &Registry{repo: repo, access: a, turn: make(chan struct{}, 1), known: map[string]bool{}, unused: map[string]time.Time{}, clock: c}, nil
 }
 
 // load reads once which chunks are stored. The caller holds the lock.
@@ -148,15 +148,18 @@ func verified(body io.Reader, d ocispec.Descriptor) ([]byte, error) {
 // Has tells whether a root is stored. It looks once per process, unless a sweep
 // saw that nothing uses it.
 func (r *Registry) Has(ctx context.Context, name string) (bool, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	ctx, leave, err := r.enter(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer leave()
 	if r.known[name] {
 		return true, nil
 	}
 	if r.clock.Now().Before(r.until) {
 		return false, r.failed
 	}
-	_, err := r.repo.Resolve(ctx, name)
+	_, err = r.repo.Resolve(ctx, name)
 	if errors.Is(err, errdef.ErrNotFound) {
 		return false, nil
 	}

@@ -13,12 +13,7 @@ import (
 // packs go with the registry's own garbage collection, unless another root has
 // them. What a sweep saw is not stored: a hub that starts waits anew.
 func (r *Registry) Sweep(ctx context.Context, used map[string]bool, now time.Time, grace time.Duration) error {
-	r.mu.Lock()
-	tags, err := r.tags(ctx)
-	if err == nil {
-		r.settle(tags, used, now)
-	}
-	r.mu.Unlock()
+	tags, err := r.look(ctx, used, now)
 	if err != nil {
 		return r.explain("look which content is stored", err)
 	}
@@ -31,6 +26,20 @@ func (r *Registry) Sweep(ctx context.Context, used map[string]bool, now time.Tim
 		}
 	}
 	return nil
+}
+
+// look returns what is stored, and settles which of it is used.
+func (r *Registry) look(ctx context.Context, used map[string]bool, now time.Time) ([]string, error) {
+	ctx, leave, err := r.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	tags, err := r.tags(ctx)
+	if err == nil {
+		r.settle(tags, used, now)
+	}
+	return tags, err
 }
 
 // settle takes in what is stored and what of it is used.
@@ -63,8 +72,11 @@ func (r *Registry) settle(tags []string, used map[string]bool, now time.Time) {
 // expire deletes one root that was marked before a time. A put of it comes
 // before or after, never in between.
 func (r *Registry) expire(ctx context.Context, name string, before time.Time) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	ctx, leave, err := r.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	since, marked := r.unused[name]
 	if !marked || since.After(before) {
 		return nil

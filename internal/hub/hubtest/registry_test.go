@@ -121,6 +121,12 @@ func TestAgentsGetAccess(t *testing.T) {
 	if second.Name != first.Name || string(second.Data["password"]) != "2" {
 		t.Errorf("after a change the agent has %s in %s", second.Data, second.Name)
 	}
+	w.must(w.client.Delete(w.ctx, second)) // with the namespace of a Cluster that comes back
+	r.ForgetNamespace(w.namespace)
+	second = grant()
+	w.must(w.client.Delete(w.ctx, second)) // by somebody
+	_ = r.Sweep(w.ctx, nil, gc.Grace)
+	second = grant()
 	used := []fleet.BundleDeployment{{ObjectMeta: w.meta("app"), Spec: fleet.BundleDeploymentSpec{Content: &fleet.ContentRef{Registry: second.Name}}}}
 	w.clock.SetTime(time.Now().Add(2 * gc.Grace))
 	w.must(w.client.Delete(w.ctx, source)) // the server would refuse the reader

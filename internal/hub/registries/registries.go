@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -39,8 +40,15 @@ type Registries struct {
 
 	mu   sync.Mutex
 	open map[string]*registry.Registry
-	// copies are the digests of the Secrets of agents; nil until they are read.
-	copies map[client.ObjectKey]string
+	// copies are the Secrets of agents; nil until they are read.
+	copies map[client.ObjectKey]accessCopy
+}
+
+// accessCopy is a Secret of an agent: what it holds, and when this process
+// granted it last.
+type accessCopy struct {
+	digest  string
+	granted time.Time
 }
 
 // New returns the registries of a hub, read past all caches. standard is the
@@ -129,8 +137,11 @@ func (p *Place) Grant(ctx context.Context, namespace string) error {
 	digest := p.agent.Digest()
 	r.mu.Lock()
 	have, there := r.copies[key]
+	if there = there && have.digest == digest; there {
+		r.copies[key] = accessCopy{digest, r.clock.Now()} // no sweep takes it now
+	}
 	r.mu.Unlock()
-	if there && have == digest {
+	if there {
 		return nil
 	}
 	secret := &corev1.Secret{
@@ -150,7 +161,7 @@ func (p *Place) Grant(ctx context.Context, namespace string) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.copies[key] = digest
+	r.copies[key] = accessCopy{digest, r.clock.Now()}
 	return nil
 }
 
@@ -165,9 +176,9 @@ func (r *Registries) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.copies = map[client.ObjectKey]string{}
+	r.copies = map[client.ObjectKey]accessCopy{}
 	for i := range list {
-		r.copies[client.ObjectKeyFromObject(&list[i])] = list[i].Annotations[digestAnnotation]
+		r.copies[client.ObjectKeyFromObject(&list[i])] = accessCopy{digest: list[i].Annotations[digestAnnotation]}
 	}
 	return nil
 }

@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -27,14 +30,19 @@ func (r *Registries) Sweep(ctx context.Context, deployments []fleet.BundleDeploy
 	if err != nil {
 		return err
 	}
-	errs := []error{r.revoke(ctx, granted, grace)}
-	for _, key := range keys {
-		place, err := r.at(ctx, key)
-		if err == nil {
-			err = place.Registry.Sweep(ctx, used, r.clock.Now(), grace)
-		}
-		errs = append(errs, err)
+	errs := make([]error, len(keys)+1)
+	errs[len(keys)] = r.revoke(ctx, granted, grace)
+	var all sync.WaitGroup
+	for i, key := range keys {
+		all.Go(func() {
+			place, err := r.at(ctx, key)
+			if err == nil {
+				err = place.Registry.Sweep(ctx, used, r.clock.Now(), grace)
+			}
+			errs[i] = err
+		})
 	}
+	all.Wait()
 	return errors.Join(errs...)
 }
 
@@ -58,21 +66,61 @@ func (r *Registries) revoke(ctx context.Context, granted map[client.ObjectKey]bo
 	if err != nil {
 		return err
 	}
+	r.settle(list)
 	for i := range list {
 		meta := &list[i]
 		key := client.ObjectKeyFromObject(meta)
-		if granted[key] || r.clock.Since(meta.CreationTimestamp.Time) < grace {
+		if granted[key] || r.clock.Since(meta.CreationTimestamp.Time) < grace || !r.forget(key, grace) {
 			continue
 		}
-		r.mu.Lock()
-		delete(r.copies, key)
-		r.mu.Unlock()
 		secret := &corev1.Secret{}
 		secret.Namespace, secret.Name = key.Namespace, key.Name
-		err := r.client.Delete(ctx, secret, client.Preconditions{UID: ptr.To(meta.UID)})
-		if client.IgnoreNotFound(err) != nil {
+		err := r.client.Delete(ctx, secret, client.Preconditions{UID: ptr.To(meta.UID), ResourceVersion: ptr.To(meta.ResourceVersion)})
+		if err := client.IgnoreNotFound(err); err != nil && !apierrors.IsConflict(err) {
 			return fmt.Errorf("take the access to a registry from %s: %w", key.Namespace, err)
 		}
 	}
 	return nil
+}
+
+// settle forgets what is no longer there: it went with a namespace, or somebody
+// deleted it.
+func (r *Registries) settle(list []metav1.PartialObjectMetadata) {
+	there := make(map[client.ObjectKey]bool, len(list))
+	for i := range list {
+		there[client.ObjectKeyFromObject(&list[i])] = true
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for key := range r.copies {
+		if !there[key] {
+			delete(r.copies, key)
+		}
+	}
+}
+
+// forget makes the next grant write anew, unless there was one within the grace.
+func (r *Registries) forget(key client.ObjectKey, grace time.Duration) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if have, there := r.copies[key]; there && r.clock.Since(have.granted) < grace {
+		return false
+	}
+	delete(r.copies, key)
+	return true
+}
+
+// ForgetNamespace makes grants for the agent of a namespace write anew: the
+// namespace goes away, or was made again.
+func (r *Registries) ForgetNamespace(namespace string) {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for key := range r.copies {
+		if key.Namespace == namespace {
+			delete(r.copies, key)
+		}
+	}
 }

@@ -27,6 +27,7 @@ import (
 	"github.com/flotilla-sh/flotilla/internal/content"
 	"github.com/flotilla-sh/flotilla/internal/effect"
 	"github.com/flotilla-sh/flotilla/internal/fault"
+	"github.com/flotilla-sh/flotilla/internal/hub/registries"
 	"github.com/flotilla-sh/flotilla/internal/hub/removal"
 	"github.com/flotilla-sh/flotilla/internal/names"
 	"github.com/flotilla-sh/flotilla/internal/reconcile"
@@ -45,6 +46,8 @@ type Controller struct {
 	Live client.Reader
 	// Store forgets what it knows of a namespace that has to be made anew.
 	Store *content.Store
+	// Registries forget which access the agent had there; nil where there are none.
+	Registries *registries.Registries
 	// Hub is the identity of this hub, by which clusters tell its bundles from
 	// those of another hub.
 	Hub   string
@@ -149,6 +152,7 @@ func (c *Controller) register(ctx context.Context, cluster *fleet.Cluster) error
 	}
 	if !stays {
 		c.Store.ForgetNamespace(namespace)
+		c.Registries.ForgetNamespace(namespace)
 	}
 	if err := c.ensure(ctx, cluster, namespace, stays); err != nil {
 		return err
