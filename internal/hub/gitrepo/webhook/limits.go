@@ -56,18 +56,25 @@ func source(req *http.Request) string {
 // sources limit each sender by itself.
 type sources struct {
 	mu sync.Mutex
-	by map[string]*rate.Limiter
+	by map[string]*sender
 }
 
-func (s *sources) allow(who string, now time.Time) bool {
+// sender is how many requests one may send, and how many at once.
+type sender struct {
+	*rate.Limiter
+	places chan struct{}
+}
+
+// allow returns who sends, unless it sends too many requests.
+func (s *sources) allow(who string, now time.Time) (*sender, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.by == nil {
-		s.by = map[string]*rate.Limiter{}
+		s.by = map[string]*sender{}
 	}
 	if s.by[who] == nil && len(s.by) >= maxSources {
 		for other, l := range s.by {
-			if l.TokensAt(now) >= burst {
+			if l.TokensAt(now) >= burst && len(l.places) == 0 {
 				delete(s.by, other)
 			}
 		}
@@ -76,9 +83,19 @@ func (s *sources) allow(who string, now time.Time) bool {
 		}
 	}
 	if s.by[who] == nil {
-		s.by[who] = rate.NewLimiter(perSecond, burst)
+		s.by[who] = &sender{rate.NewLimiter(perSecond, burst), make(chan struct{}, ofEach)}
 	}
-	return s.by[who].AllowN(now, 1)
+	return s.by[who], s.by[who].AllowN(now, 1)
+}
+
+// enter takes a place, waiting for it for some patience. leave gives it back.
+func enter(places chan struct{}) (leave func(), ok bool) {
+	select {
+	case places <- struct{}{}:
+		return func() { <-places }, true
+	case <-time.After(patience):
+		return nil, false
+	}
 }
 
 // looks limit how often each GitRepo is told of pushes.

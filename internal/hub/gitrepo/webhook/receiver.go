@@ -31,10 +31,13 @@ import (
 const (
 	// bodyLimit is above what servers send for a push of two thousand commits.
 	bodyLimit = 5 << 20
-	// atOnce bounds how many bodies are in memory; a request that finds no room
-	// waits for some patience.
-	atOnce   = 32
+	// atOnce bounds how many bodies are in memory, and ofEach how many of one
+	// sender; a request that finds no room waits for some patience.
+	atOnce   = 64
+	ofEach   = 4
 	patience = 3 * time.Second
+	// arrival is how long a body may take to come in.
+	arrival = 3 * time.Second
 	// writers is how many GitRepos are written at once for one webhook.
 	writers = 8
 )
@@ -91,32 +94,46 @@ func (r *Receiver) serve(w http.ResponseWriter, req *http.Request) (provider, an
 	if req.Method != http.MethodPost {
 		return "", answer{http.StatusMethodNotAllowed, "webhooks are sent by POST", "malformed"}
 	}
-	if !r.sources.allow(source(req), r.Clock.Now()) {
+	from, ok := r.sources.allow(source(req), r.Clock.Now())
+	if !ok {
 		return "", crowded
 	}
-	select {
-	case r.slots <- struct{}{}:
-		defer func() { <-r.slots }()
-	case <-time.After(patience):
-		return "", crowded
+	// Who sends slowly, without any proof, keeps few places and not for long.
+	for _, places := range []chan struct{}{from.places, r.slots} {
+		leave, ok := enter(places)
+		if !ok {
+			return "", crowded
+		}
+		defer leave()
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, bodyLimit))
-	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return "", answer{http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is larger than %d bytes", bodyLimit), "malformed"}
-	}
-	if err != nil {
-		return "", answer{http.StatusBadRequest, "the body could not be read", "malformed"}
+	body, a := receive(w, req)
+	if a.code != 0 {
+		return "", a
 	}
 	c, err := read(req.Header, body)
 	if err != nil {
 		return c.from, answer{http.StatusBadRequest, err.Error(), "malformed"}
 	}
-	a, err := r.take(req.Context(), c, req.Header, body)
+	a, err = r.take(req.Context(), c, req.Header, body)
 	if err != nil {
 		log.FromContext(req.Context()).Error(err, "a webhook could not be taken", "provider", c.from)
 		return c.from, broken
 	}
 	return c.from, a
+}
+
+// receive reads the body, which must come at once.
+func receive(w http.ResponseWriter, req *http.Request) ([]byte, answer) {
+	// A writer of a test knows no deadline.
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(arrival))
+	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, bodyLimit))
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return nil, answer{http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is larger than %d bytes", bodyLimit), "malformed"}
+	}
+	if err != nil {
+		return nil, answer{http.StatusBadRequest, "the body could not be read", "malformed"}
+	}
+	return body, answer{}
 }
 
 // take acts on a webhook if its sender knows the secret.

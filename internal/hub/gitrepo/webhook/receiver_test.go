@@ -7,6 +7,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -286,6 +288,40 @@ func TestSendersAreLimitedByThemselves(t *testing.T) {
 	}
 	if n := len(s.sources.by); n > maxSources+1 {
 		t.Errorf("%d senders are told apart", n)
+	}
+}
+
+// Requests whose bodies do not come in keep neither other senders out nor their
+// own place for ever.
+func TestSlowBodiesKeepNobodyOut(t *testing.T) {
+	s := newSite(t, "github")
+	server := httptest.NewServer(s)
+	t.Cleanup(server.Close)
+	for range atOnce {
+		conn, err := net.Dial("tcp", server.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = conn.Close() })
+		if _, err := io.WriteString(conn, "POST / HTTP/1.1\r\nHost: hub\r\nX-Forwarded-For: 203.0.113.1\r\nContent-Length: 1000\r\n\r\n{"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for len(s.slots) < ofEach {
+		if err := t.Context().Err(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Millisecond)
+	}
+	if code, text := s.post(githubPush(global, "refs/heads/main", strings.Repeat("b", 40))); code != http.StatusOK {
+		t.Errorf("another sender is answered %d: %s", code, text)
+	}
+	deadline := time.Now().Add(time.Minute)
+	for len(s.slots) > 0 {
+		if time.Now().After(deadline) {
+			t.Fatal("a body that does not come in keeps its place")
+		}
+		time.Sleep(10 * time.Millisecond)
 	}
 }
 
