@@ -165,6 +165,78 @@ func TestDeleteNamespace(t *testing.T) {
 	}
 }
 
+// TestNamespaceOfWhatWasKeptEarlier: what an earlier commit, or an earlier step
+// of the removal, has left in a namespace keeps it as long as it is there.
+func TestNamespaceOfWhatWasKeptEarlier(t *testing.T) {
+	kept := func(namespace string) string {
+		return fmt.Sprintf("apiVersion: v1\nkind: Secret\nmetadata: {namespace: %s, name: data, annotations: {helm.sh/resource-policy: keep}}\n", namespace)
+	}
+	for name, test := range map[string]struct {
+		steps func(w *world, shop string)
+		gone  bool
+	}{
+		"by an earlier commit": {steps: func(w *world, shop string) {
+			w.deploy("web", []string{configMap(shop, "a", "1"), kept(shop)}, deletingNamespace)
+			w.start()
+			w.until("web", ready)
+			w.deploy("web", []string{configMap(shop, "a", "1")}, deletingNamespace)
+			w.until("web", ready)
+			w.deploy("web", nil, marked)
+		}},
+		"by an earlier commit, and deleted since": {gone: true, steps: func(w *world, shop string) {
+			w.deploy("web", []string{configMap(shop, "a", "1"), kept(shop)}, deletingNamespace)
+			w.start()
+			w.until("web", ready)
+			w.deploy("web", []string{configMap(shop, "a", "1")}, deletingNamespace)
+			w.until("web", ready)
+			if err := server.client.Delete(w.ctx, w.must("v1/Secret", shop, "data")); err != nil {
+				w.t.Fatal(err)
+			}
+			w.deploy("web", nil, marked)
+		}},
+		"by an earlier step of the removal": {steps: func(w *world, shop string) {
+			hangs := strings.Replace(configMap(shop, "hangs", "1"), "name: hangs", "name: hangs, finalizers: [example.org/drain]", 1)
+			w.deploy("web", []string{hangs, kept(shop)}, deletingNamespace)
+			w.start()
+			w.until("web", ready)
+			w.deploy("web", nil, marked)
+			w.until("web", removing("example.org/drain"))
+			w.edit(w.must("v1/ConfigMap", shop, "hangs"), "someone", `{"metadata":{"finalizers":null}}`)
+		}},
+		"by a step that was not stored": {steps: func(w *world, shop string) {
+			w.deploy("web", []string{configMap(shop, "a", "1"), kept(shop)}, deletingNamespace)
+			w.start()
+			w.until("web", ready)
+			w.stop()
+			w.edit(w.must("v1/Secret", shop, "data"), "flotilla-agent", fmt.Sprintf(
+				`{"metadata":{"labels":{%q:null},"annotations":{%q:null,%q:null,"flotilla.sh/held":%q}}}`,
+				fleet.DeploymentLabel, fleet.BundleAnnotation, fleet.HubAnnotation, w.namespace+"/web"))
+			w.deploy("web", nil, marked)
+			w.start()
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			shop := w.ns("shop")
+			test.steps(w, shop)
+			if test.gone {
+				w.until("web", removing("Namespace "+shop+": it is being deleted"))
+				w.finalizeNamespace(shop)
+			}
+			bd := w.until("web", gone)
+			if test.gone {
+				return
+			}
+			if ns := w.must("v1/Namespace", "", shop); ns.GetDeletionTimestamp() != nil {
+				t.Error("the namespace is being deleted")
+			}
+			if !strings.Contains(bd.Status.RemovalState.Message, "Secret "+shop+"/data") {
+				t.Errorf("removal: %+v", bd.Status.RemovalState)
+			}
+		})
+	}
+}
+
 func deletingNamespace(bd *fleet.BundleDeployment) { bd.Spec.Options.DeleteNamespace = true }
 
 // finalizeNamespace lets a namespace go, as its controller would.

@@ -60,6 +60,8 @@ type Deployment struct {
 	Objects []*unstructured.Unstructured
 	// Previous is what it has.
 	Previous Inventory
+	// Held left it earlier and were kept: their namespaces stay as well.
+	Held []Ref
 	// Dress is what it sets on its namespace, Dressed the namespaces on which
 	// it has set something.
 	Dress   Dress

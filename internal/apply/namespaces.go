@@ -50,7 +50,7 @@ type namespaceFacts struct {
 	head *metav1.PartialObjectMetadata
 	// found is true where it was there before the bundle, as far as is known.
 	found bool
-	// held are the objects that were kept.
+	// held are the objects that were kept, now or earlier.
 	held []Ref
 }
 
@@ -62,13 +62,31 @@ func (e *Engine) namespaceStays(ctx context.Context, d Deployment, f namespaceFa
 	if guarded(name, d.Options) || d.tenant(name) != "" {
 		return true, nil
 	}
-	if slices.ContainsFunc(f.held, func(r Ref) bool { return r.Namespace == name }) {
-		return true, nil
+	if keeps, err := e.keeps(ctx, name, f.held); keeps || err != nil {
+		return true, err
 	}
 	if !f.found || f.head.Annotations[CreatedAnnotation] == d.Owner.Bundle {
 		return false, nil
 	}
 	return e.inhabited(ctx, name)
+}
+
+// keeps tells whether one of the objects that were kept is in a namespace, and
+// still there.
+func (e *Engine) keeps(ctx context.Context, namespace string, held []Ref) (bool, error) {
+	for _, ref := range held {
+		if ref.Namespace != namespace {
+			continue
+		}
+		_, err := e.client.Head(ctx, ref)
+		if err == nil {
+			return true, nil
+		}
+		if !IsNoKind(err) && !apierrors.IsNotFound(err) {
+			return false, fmt.Errorf("look whether %s, which is kept, is in the namespace: %w", ref, err)
+		}
+	}
+	return false, nil
 }
 
 // inhabited tells whether somebody has put an object into a namespace.

@@ -54,7 +54,7 @@ func (e *Engine) takeOff(ctx context.Context, d Deployment, entries []Entry, res
 func (e *Engine) drop(ctx context.Context, d Deployment, entries []Entry, result *Result) []Entry {
 	var left []Entry
 	for _, entry := range entries {
-		fate, err := e.dropOne(ctx, d, entry, result.Held)
+		fate, err := e.dropOne(ctx, d, entry, slices.Concat(d.Held, result.Held))
 		switch {
 		case err != nil:
 			left = append(left, entry)
@@ -90,6 +90,9 @@ func (e *Engine) dropOne(ctx context.Context, d Deployment, entry Entry, held []
 	}
 	marked := markOf(head).of(d.Owner)
 	isNamespace := entry.Group == "" && entry.Kind == "Namespace"
+	if !isNamespace && markOf(head).bundle == "" && head.Annotations[HeldAnnotation] == d.Owner.Bundle {
+		return kept, nil // by a pass that was not stored any more
+	}
 	if !marked && !(isNamespace && d.Options.DeleteNamespaces && markOf(head).bundle == "") {
 		return absent, nil
 	}

@@ -113,7 +113,7 @@ func heldAfter(held []apply.Ref, result *apply.Result) []apply.Ref {
 func (c *Controller) deployment(r *state.Record, objects []*unstructured.Unstructured, reapply bool) apply.Deployment {
 	owner, o := r.Owner(), r.Options
 	d := apply.Deployment{
-		Owner: owner, Objects: objects, Previous: r.Inventory, Dressed: r.Dressed,
+		Owner: owner, Objects: objects, Previous: r.Inventory, Held: r.Held, Dressed: r.Dressed,
 		Dress: apply.Dress{
 			Namespace: releaseNamespace(o),
 			Labels:    effect.OnNamespace(o.NamespaceLabels), Annotations: effect.OnNamespace(o.NamespaceAnnotations),
