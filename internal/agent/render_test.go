@@ -102,6 +102,38 @@ func TestValuesOfTheCluster(t *testing.T) {
 	}
 }
 
+// TestRendersThatFailShowNoSecret: whatever is wrong with a render that a Secret
+// went into, its values are not in the words that say so.
+func TestRendersThatFailShowNoSecret(t *testing.T) {
+	w := newWorld(t)
+	shop := w.ns("shop")
+	w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: shop}})
+	w.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: shop, Name: "s"}, StringData: map[string]string{"values.yaml": "password: \"@hunter2\"\n"}})
+	object := "-- templates/cm.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: cm}\ndata:\n  "
+	schema := `{"properties":{"password":{"enum":["a","b"]}}}`
+	for bundle, files := range map[string]string{
+		"parser": object + "password: {{ .Values.password }}\n",
+		"fail":   object + "password: {{ fail .Values.password }}\n",
+		"lookup": object + `password: {{ fail (lookup "v1" "Secret" .Release.Namespace "s" | toJson) }}` + "\n",
+		"schema": object + "a: b\n-- values.schema.json --\n" + schema + "\n",
+	} {
+		helm := &fleet.HelmOptions{ValuesFrom: []fleet.ValuesFrom{{SecretKeyRef: &fleet.SecretKeySelector{LocalObjectReference: fleet.LocalObjectReference{Name: "s"}}}}}
+		if bundle == "lookup" {
+			helm = nil
+		}
+		w.deploySource(bundle, chart+files, fleet.BundleDeploymentOptions{DefaultNamespace: shop, Helm: helm})
+	}
+	w.start()
+	for bundle, where := range map[string]string{
+		"parser": "templates/cm.yaml:5: ", "fail": "templates/cm.yaml:5: ", "lookup": "templates/cm.yaml:5: ", "schema": "(InvalidValues)",
+	} {
+		bd := w.until(bundle, in(fleet.ErrApplied))
+		if text := fmt.Sprintf("%+v", bd.Status); strings.Contains(text, "hunter2") || strings.Contains(text, "aHVudGVyMg") || !strings.Contains(deployedMessage(bd), where) {
+			t.Errorf("%s shows the secret, or does not say %q: %s", bundle, where, text)
+		}
+	}
+}
+
 func TestLookupsAndRandomOutputAreRenderedOnce(t *testing.T) {
 	w := newWorld(t)
 	shop := w.ns("shop")

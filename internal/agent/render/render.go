@@ -63,25 +63,36 @@ func (r *Renderer) Render(ctx context.Context, c *apply.Client, req render.Reque
 	}
 	req.Options = withValues(req.Options, values)
 	out := &Result{Secret: v.Secret}
+	if err := r.rounds(ctx, c, req, out); err != nil {
+		if out.Secret {
+			err = discreet(err)
+		}
+		return nil, err
+	}
+	return out, nil
+}
+
+// rounds renders until everything is looked up that is asked for.
+func (r *Renderer) rounds(ctx context.Context, c *apply.Client, req render.Request, out *Result) error {
 	for range maxRounds {
 		result, err := r.Engine.Render(ctx, req)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if len(result.Lookups) == 0 {
 			out.Objects = result.Objects
-			return out, nil
+			return nil
 		}
 		for _, lookup := range result.Lookups {
+			out.Secret = out.Secret || lookup.Kind == "Secret"
 			answer, err := lookFor(ctx, c, lookup, req.Copies)
 			if err != nil {
-				return nil, err
+				return err
 			}
-			out.Secret = out.Secret || lookup.Kind == "Secret"
 			req.Lookups = append(req.Lookups, answer)
 		}
 	}
-	return nil, fault.Stall(ReasonLookups, fmt.Errorf(
+	return fault.Stall(ReasonLookups, fmt.Errorf(
 		"the chart looked things up on the cluster %d times in a row, each time depending on the last: it probably looks up a random name", maxRounds))
 }
 
