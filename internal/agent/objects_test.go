@@ -160,3 +160,43 @@ func TestWorkloadBecomesReady(t *testing.T) {
 	}
 	w.until("web", ready)
 }
+
+// TestObjectOfAVersionThatIsServedNoMore: an object that was applied in a
+// version that a newer definition has dropped is still the bundle's, and goes
+// with it.
+func TestObjectOfAVersionThatIsServedNoMore(t *testing.T) {
+	w := newWorld(t)
+	shop, group := w.ns("shop"), w.namespace+".example.org"
+	definition := strings.Replace(crd(group), "  - name: v1\n", `  - name: v1beta1
+    served: true
+    storage: false
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+  - name: v1
+`, 1)
+	w.deploy("kinds", []string{definition})
+	w.start()
+	w.until("kinds", ready)
+	gadget := func(name string) string {
+		return fmt.Sprintf("apiVersion: %s/v1beta1\nkind: Gadget\nmetadata: {namespace: %s, name: %s}\n", group, shop, name)
+	}
+	w.deploy("web", []string{configMap(shop, "a", "1"), gadget("dropped"), gadget("goes")})
+	w.deploy("more", []string{configMap(shop, "b", "1"), gadget("removed")})
+	for _, bundle := range []string{"web", "more"} {
+		w.until(bundle, applied)
+	}
+	w.edit(w.must("apiextensions.k8s.io/v1/CustomResourceDefinition", "", "gadgets."+group), "kubectl",
+		`{"spec":{"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}]}}`)
+	w.eventually(func() error {
+		if _, err := w.object(group+"/v1beta1/Gadget", shop, "dropped"); err == nil {
+			return fmt.Errorf("the old version is still served")
+		}
+		return nil
+	})
+	w.deploy("web", []string{configMap(shop, "a", "1")})
+	w.deploy("more", nil, marked)
+	w.until("web", ready)
+	w.until("more", gone)
+	for _, name := range []string{"dropped", "goes", "removed"} {
+		w.absent(group+"/v1/Gadget", shop, name)
+	}
+}

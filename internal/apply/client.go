@@ -22,22 +22,46 @@ type Client struct {
 	Metadata metadata.Interface
 }
 
-// Get reads the whole live object.
-func (c *Client) Get(ctx context.Context, ref Ref) (*unstructured.Unstructured, error) {
-	kind, err := c.Kinds.Lookup(ctx, ref.GVK())
-	if err != nil {
-		return nil, err
-	}
-	return c.Objects.Resource(kind.Resource).Namespace(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
+// Get reads the whole live object, in a version that its cluster serves.
+func (c *Client) Get(ctx context.Context, ref Ref) (live *unstructured.Unstructured, err error) {
+	err = c.existing(ctx, ref, func(kind Kind) (err error) {
+		live, err = c.Objects.Resource(kind.Resource).Namespace(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
+		return err
+	})
+	return live, err
 }
 
 // Head reads the metadata of the live object.
-func (c *Client) Head(ctx context.Context, ref Ref) (*metav1.PartialObjectMetadata, error) {
-	at, err := c.metadata(ctx, ref)
-	if err != nil {
-		return nil, err
+func (c *Client) Head(ctx context.Context, ref Ref) (head *metav1.PartialObjectMetadata, err error) {
+	err = c.existing(ctx, ref, func(kind Kind) error {
+		at, err := c.at(kind, ref)
+		if err != nil {
+			return err
+		}
+		head, err = at.Get(ctx, ref.Name, metav1.GetOptions{})
+		return err
+	})
+	return head, err
+}
+
+// existing does something with an object that may be there, in whichever
+// version its cluster serves. That a version which was known is not served any
+// more says nothing about the object.
+func (c *Client) existing(ctx context.Context, ref Ref, do func(Kind) error) error {
+	var err error
+	for range 2 {
+		kind, unknown := c.Kinds.Serving(ctx, ref.GVK())
+		if unknown != nil {
+			return unknown
+		}
+		if err = do(kind); !kindGone(err) {
+			return err
+		}
+		c.Kinds.Forget(kind.Resource.GroupVersion().WithKind(ref.Kind))
 	}
-	return at.Get(ctx, ref.Name, metav1.GetOptions{})
+	// The error of the server is not passed on, as it would count as "there is
+	// no such object".
+	return fmt.Errorf("this cluster lists %s in %s and does not serve it: %s", ref.Kind, ref.Group, err.Error())
 }
 
 // DryRun returns what the live object would be after applying desired.
@@ -54,7 +78,11 @@ func (c *Client) DryRun(ctx context.Context, desired *unstructured.Unstructured,
 // patch sends a server-side apply, or only tries it. Without force it takes
 // nothing from other managers.
 func (c *Client) patch(ctx context.Context, ref Ref, manager string, body []byte, force bool, try ...string) (*metav1.PartialObjectMetadata, error) {
-	at, err := c.metadata(ctx, ref)
+	kind, err := c.Kinds.Lookup(ctx, ref.GVK())
+	if err != nil {
+		return nil, err
+	}
+	at, err := c.at(kind, ref)
 	if err != nil {
 		return nil, err
 	}
@@ -78,32 +106,33 @@ func (c *Client) acceptsNew(ctx context.Context, obj *unstructured.Unstructured)
 
 // edit sends a merge or JSON patch.
 func (c *Client) edit(ctx context.Context, ref Ref, kind types.PatchType, body []byte) error {
-	at, err := c.metadata(ctx, ref)
-	if err != nil {
+	return c.existing(ctx, ref, func(served Kind) error {
+		at, err := c.at(served, ref)
+		if err != nil {
+			return err
+		}
+		_, err = at.Patch(ctx, ref.Name, kind, body, metav1.PatchOptions{FieldManager: agentManager})
 		return err
-	}
-	_, err = at.Patch(ctx, ref.Name, kind, body, metav1.PatchOptions{FieldManager: agentManager})
-	return err
+	})
 }
 
 // delete deletes the object if it still has this UID.
 func (c *Client) delete(ctx context.Context, ref Ref, uid types.UID) error {
-	at, err := c.metadata(ctx, ref)
-	if err != nil {
-		return err
-	}
 	background := metav1.DeletePropagationBackground
-	return at.Delete(ctx, ref.Name, metav1.DeleteOptions{
-		PropagationPolicy: &background,
-		Preconditions:     &metav1.Preconditions{UID: &uid},
+	return c.existing(ctx, ref, func(kind Kind) error {
+		at, err := c.at(kind, ref)
+		if err != nil {
+			return err
+		}
+		return at.Delete(ctx, ref.Name, metav1.DeleteOptions{
+			PropagationPolicy: &background,
+			Preconditions:     &metav1.Preconditions{UID: &uid},
+		})
 	})
 }
 
-func (c *Client) metadata(ctx context.Context, ref Ref) (metadata.ResourceInterface, error) {
-	kind, err := c.Kinds.Lookup(ctx, ref.GVK())
-	if err != nil {
-		return nil, err
-	}
+// at is where the metadata of an object is, in the version of kind.
+func (c *Client) at(kind Kind, ref Ref) (metadata.ResourceInterface, error) {
 	if kind.Namespaced && ref.Namespace == "" {
 		return nil, fmt.Errorf("%s has no namespace although its kind needs one", ref)
 	}

@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/discovery"
 	"k8s.io/utils/clock"
 )
@@ -69,9 +70,40 @@ func (k *Kinds) Lookup(ctx context.Context, gvk schema.GroupVersionKind) (Kind, 
 		return kind, nil
 	}
 	if err := k.failed[gvk.GroupVersion()]; err != nil {
-		return Kind{}, fmt.Errorf("kinds of %s cannot be read at the moment: %w", gvk.GroupVersion(), err)
+		return Kind{}, unread(gvk.GroupVersion(), err)
 	}
 	return Kind{}, &NoKindError{Kind: gvk}
+}
+
+// Serving returns how the cluster serves an object of gvk: in another version
+// where that one is not served any more, for the object is the same one. It is a
+// NoKindError only where no version is.
+func (k *Kinds) Serving(ctx context.Context, gvk schema.GroupVersionKind) (Kind, error) {
+	kind, err := k.Lookup(ctx, gvk)
+	if !IsNoKind(err) {
+		return kind, err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	best := ""
+	for other := range k.known {
+		if other.GroupKind() == gvk.GroupKind() && (best == "" || version.CompareKubeAwareVersionStrings(other.Version, best) > 0) {
+			best = other.Version
+		}
+	}
+	if best != "" {
+		return k.known[gvk.GroupKind().WithVersion(best)], nil
+	}
+	for gv, failed := range k.failed {
+		if gv.Group == gvk.Group {
+			return Kind{}, unread(gv, failed)
+		}
+	}
+	return Kind{}, err
+}
+
+func unread(gv schema.GroupVersion, err error) error {
+	return fmt.Errorf("kinds of %s cannot be read at the moment: %w", gv, err)
 }
 
 // Forget makes the next unknown kind be looked for at once: a

@@ -73,6 +73,9 @@ func (c *Checker) Drift(ctx context.Context, desired *unstructured.Unstructured,
 		return finding, nil
 	}
 	wanted, err := c.as(w).DryRun(ctx, desired, w.Owner.Manager)
+	if apply.IsNoKind(err) {
+		return finding, nil // its version is not served any more: nothing can be told
+	}
 	if apply.IsRefusal(err) {
 		// A webhook that knows no dry run, or an object that cannot be changed
 		// back in place: only that something is ours no more can be told.

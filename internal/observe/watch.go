@@ -63,7 +63,7 @@ func (w *Watcher) Sync(ctx context.Context) {
 		if w.running[kind] != nil {
 			continue
 		}
-		served, err := w.kinds.Lookup(ctx, kind.GVK())
+		served, err := w.kinds.Serving(ctx, kind.GVK())
 		if err != nil {
 			logr.FromContextOrDiscard(ctx).V(1).Info("a kind is not watched", "kind", kind.Kind, "why", err.Error())
 			continue
