@@ -60,6 +60,7 @@ func (e *Engine) Plan(ctx context.Context, d Deployment) (*Plan, error) {
 			continue
 		}
 		it, err := newItem(obj, d.Owner)
+		it.secret = d.Options.Secret || ssautil.IsSecret(obj)
 		if err == nil && !isHook {
 			it.wave, err = waveOf(obj)
 		}
@@ -75,7 +76,6 @@ func (e *Engine) Plan(ctx context.Context, d Deployment) (*Plan, error) {
 			continue
 		}
 		seen[it.ref.Identity()] = true
-		it.secret = d.Options.Secret || ssautil.IsSecret(obj)
 		p.items = append(p.items, it)
 	}
 	p.sort()
