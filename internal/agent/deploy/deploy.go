@@ -198,6 +198,16 @@ func (c *Controller) Vanished(name string) {
 	c.queue.Add(name)
 }
 
+// Anew forgets which status the hub has, and of which version: it has lost what
+// it knew, and tells all of it again.
+func (c *Controller) Anew() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, j := range c.jobs {
+		j.reported, j.statusVersion = nil, ""
+	}
+}
+
 // Listed takes in which deployments the hub has.
 func (c *Controller) Listed(names map[string]bool) {
 	c.mu.Lock()

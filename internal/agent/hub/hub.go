@@ -41,6 +41,8 @@ type Client struct {
 	lease *metav1.PartialObjectMetadata
 	// beaten is the Lease as it was read first, or written last.
 	beaten metav1.ObjectMeta
+	// lost gets a word when the hub has lost what it knew.
+	lost chan struct{}
 }
 
 // NewClient returns a client for the cluster namespace of the hub.
@@ -67,7 +69,7 @@ func NewClient(config *rest.Config, namespace string) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect to the hub: %w", err)
 	}
-	return &Client{rest: client, core: core, codec: runtime.NewParameterCodec(scheme), namespace: namespace}, nil
+	return &Client{rest: client, core: core, codec: runtime.NewParameterCodec(scheme), namespace: namespace, lost: make(chan struct{}, 1)}, nil
 }
 
 // Namespace is the cluster namespace on the hub.
@@ -116,6 +118,10 @@ func (c *Client) PatchLease(ctx context.Context, patch []byte) (bool, error) {
 		return false, nil
 	}
 	c.lease = nil
+	select {
+	case c.lost <- struct{}{}:
+	default: // it is known already
+	}
 	return true, nil
 }
 

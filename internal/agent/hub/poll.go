@@ -32,6 +32,8 @@ func (c *Client) Poll(ctx context.Context, in Inbox, every time.Duration, clock 
 		select {
 		case <-ctx.Done():
 			return
+		case <-c.lost:
+			in.Anew()
 		case <-clock.After(pause):
 		}
 	}

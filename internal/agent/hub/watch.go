@@ -33,11 +33,36 @@ type Inbox interface {
 	Vanished(name string)
 	// Listed is called after a full list, with the names on it.
 	Listed(names map[string]bool)
+	// Anew is called before all is told anew because the hub has lost what it
+	// knew, as after a restored backup: versions begin again at a lower number.
+	Anew()
 }
 
 // Watch keeps in informed of the deployments of the cluster until ctx ends. It
-// resumes where it was, and backs off while the hub does not answer.
+// resumes where it was, and backs off while the hub does not answer. A hub that
+// has lost what it knew is asked for everything: where the watch was, it would
+// tell nothing until it has come as far again.
 func (c *Client) Watch(ctx context.Context, in Inbox) {
+	for {
+		c.watch(ctx, in)
+		if ctx.Err() != nil {
+			return
+		}
+		in.Anew()
+	}
+}
+
+// watch lists and watches until ctx ends or the hub has lost what it knew.
+func (c *Client) watch(ctx context.Context, in Inbox) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	go func() {
+		select {
+		case <-ctx.Done():
+		case <-c.lost:
+			stop()
+		}
+	}()
 	lw := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			list := &fleet.BundleDeploymentList{}

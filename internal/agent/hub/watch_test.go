@@ -58,6 +58,8 @@ type mailbox struct {
 	down     bool
 	requests []string
 	open     *io.PipeWriter
+	// lease is the version of the agent's Lease.
+	lease string
 }
 
 func (m *mailbox) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -69,6 +71,9 @@ func (m *mailbox) RoundTrip(r *http.Request) (*http.Response, error) {
 	q := r.URL.Query()
 	answer := func(body io.ReadCloser) *http.Response {
 		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: body, Request: r}
+	}
+	if r.Method == http.MethodPatch {
+		return answer(io.NopCloser(strings.NewReader(`{"metadata":{"uid":"u","resourceVersion":"` + m.lease + `"}}`))), nil
 	}
 	if q.Get("watch") == "" {
 		m.requests = append(m.requests, "list")
@@ -102,6 +107,17 @@ func (m *mailbox) back() {
 	m.down, m.requests = false, nil
 }
 
+// beat sends a heartbeat to which the Lease has this version.
+func (m *mailbox) beat(t *testing.T, c *Client, version string) {
+	t.Helper()
+	m.mu.Lock()
+	m.lease = version
+	m.mu.Unlock()
+	if _, err := c.PatchLease(t.Context(), []byte(`{}`)); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func (m *mailbox) seen() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -114,6 +130,7 @@ type inbox chan string
 func (i inbox) Received(bd *fleet.BundleDeployment) { i <- bd.Name }
 func (i inbox) Vanished(string)                     {}
 func (i inbox) Listed(map[string]bool)              { i <- "" }
+func (i inbox) Anew()                               { i <- "anew" }
 
 func (i inbox) next(t *testing.T) string {
 	t.Helper()
@@ -157,5 +174,54 @@ func TestWatchResumes(t *testing.T) {
 	}
 	if got := server.seen(); len(got) != 1 || got[0] != "watch 9" {
 		t.Errorf("after the hub was away: %v, want one watch from where it was", got)
+	}
+}
+
+// TestRestoredHubIsAskedForEverything: an agent whose hub has gone back to an
+// older state would resume at a version that is yet to come, and hear nothing
+// until then. The heartbeat notices.
+func TestRestoredHubIsAskedForEverything(t *testing.T) {
+	klog.SetLogger(logr.Discard())
+	server := &mailbox{}
+	c, err := NewClient(&rest.Config{Host: "http://hub", Transport: server, QPS: -1}, "cluster-a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := make(inbox)
+	ctx, stop := context.WithCancel(t.Context())
+	var group sync.WaitGroup
+	group.Go(func() { c.Watch(ctx, in) })
+	defer group.Wait()
+	defer stop()
+	in.next(t)
+	last := func() string {
+		seen := server.seen()
+		return append([]string{""}, seen...)[len(seen)]
+	}
+	await := func(want string) {
+		t.Helper()
+		for deadline := time.Now().Add(time.Minute); last() != want; time.Sleep(time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("requests: %v, want %q", server.seen(), want)
+			}
+		}
+	}
+	for !strings.HasPrefix(last(), "watch") {
+		time.Sleep(time.Millisecond)
+	}
+	event(server.open, "ADDED", `"name":"app","namespace":"cluster-a","resourceVersion":"5000"`)
+	in.next(t)
+	server.beat(t, c, "5001")
+	server.cut()
+	server.back()
+	await("watch 5000") // as after any outage
+	server.beat(t, c, "1000")
+	for _, want := range []string{"anew", ""} {
+		if got := in.next(t); got != want {
+			t.Fatalf("told %q, want %q", got, want)
+		}
+	}
+	if got := server.seen()[1]; got == "watch 5000" {
+		t.Errorf("requests: %v", server.seen())
 	}
 }
