@@ -265,3 +265,31 @@ func TestPlainYAMLIsFilledInOnTheClusterToo(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+// TestWhatCannotRenderHoldsUpNobody: a bundle whose content cannot be rendered
+// takes nothing over; what leaves the others goes.
+func TestWhatCannotRenderHoldsUpNobody(t *testing.T) {
+	w := newWorld(t)
+	shop := w.ns("shop")
+	w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: shop}})
+	from := func(name string) fleet.BundleDeploymentOptions {
+		return fleet.BundleDeploymentOptions{DefaultNamespace: shop, Helm: &fleet.HelmOptions{
+			ValuesFrom: []fleet.ValuesFrom{{ConfigMapKeyRef: &fleet.ConfigMapKeySelector{LocalObjectReference: fleet.LocalObjectReference{Name: name}}}},
+		}}
+	}
+	template := "-- templates/cm.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: cm}\n"
+	w.deploySource("waits", chart+template, from("missing"))
+	w.deploySource("broken", chart+"-- templates/cm.yaml --\n{{ fail \"never\" }}\n", fleet.BundleDeploymentOptions{DefaultNamespace: shop})
+	w.deploy("web", []string{configMap(shop, "a", "1"), configMap(shop, "dropped", "1")})
+	w.deploy("goes", []string{configMap(shop, "removed", "1")})
+	w.start()
+	w.until("web", ready)
+	w.until("goes", ready)
+	w.until("broken", in(fleet.ErrApplied))
+	w.deploy("web", []string{configMap(shop, "a", "1")})
+	w.deploy("goes", nil, marked)
+	w.until("web", ready)
+	w.until("goes", gone)
+	w.absent("v1/ConfigMap", shop, "dropped")
+	w.absent("v1/ConfigMap", shop, "removed")
+}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/flotilla-sh/flotilla/internal/agent/state"
 	"github.com/flotilla-sh/flotilla/internal/apply"
+	"github.com/flotilla-sh/flotilla/internal/fault"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
 
@@ -109,25 +110,45 @@ func claimed(refs []apply.Ref, others []claimant) []apply.Ref {
 
 // claimants returns what the other deployments of this cluster have, are about
 // to have and have asked for. The content of one whose deployment has not begun
-// is read for that; the error names one whose content cannot be read.
+// is read for that; the error names one whose content cannot be read. What cannot
+// be rendered as it is takes nothing over, and must not hold up all others.
 func (c *Controller) claimants(ctx context.Context, name string) (others []claimant, undecided error) {
 	for _, other := range c.others(name) {
 		found := claimant{name: other.name}
 		if other.record != nil && !other.leaves() {
 			found.wants = append(refsOf(other.record.Inventory), other.record.Asked...)
 		}
-		if other.unplanned() {
+		if other.unplanned() && !other.unplannable.holds(other.wantedID(), c.clock.Now()) {
 			plan, err := c.plan(ctx, other)
-			if err != nil {
+			switch {
+			case err == nil:
+				found.wants = append(found.wants, plan.Wants()...)
+			case fault.KindOf(err) == fault.Transient:
 				undecided = fmt.Errorf("deployment %s may take it over, and its content cannot be read: %w", other.name, err)
 				continue
+			default:
+				c.update(other.name, func(j *job) {
+					j.unplannable = unplannable{id: other.wantedID(), until: c.clock.Now().Add(unplannableFor)}
+				})
 			}
-			found.wants = append(found.wants, plan.Wants()...)
 		}
 		others = append(others, found)
 	}
 	return others, undecided
 }
+
+// unplannableFor is how long it counts that a content could not be rendered: a
+// render costs much, and many may ask.
+const unplannableFor = time.Minute
+
+// unplannable notes a deployment ID whose content cannot be rendered.
+type unplannable struct {
+	id    string
+	until time.Time
+}
+
+// holds tells whether that is so of a deployment ID.
+func (u unplannable) holds(id string, now time.Time) bool { return u.id == id && now.Before(u.until) }
 
 // others returns all jobs but one.
 func (c *Controller) others(name string) []job {

@@ -55,6 +55,9 @@ type job struct {
 	made *made
 
 	// told is what the people of this cluster were told last.
+	// unplannable is what could not be rendered for others to know of.
+	unplannable unplannable
+
 	told tale
 
 	trouble trouble
