@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
+	typedauthenticationv1 "k8s.io/client-go/kubernetes/typed/authentication/v1"
 	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	typedeventsv1 "k8s.io/client-go/kubernetes/typed/events/v1"
@@ -186,6 +187,10 @@ func build(o Options) (*agent, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect to the cluster: %w", err)
 	}
+	who, err := typedauthenticationv1.NewForConfig(protobuf(spoke))
+	if err != nil {
+		return nil, fmt.Errorf("connect to the cluster: %w", err)
+	}
 	kinds := apply.NewKinds(found, o.Clock)
 	client, err := clientFor(spoke, kinds)
 	if err != nil {
@@ -197,7 +202,7 @@ func build(o Options) (*agent, error) {
 	}
 	a := &agent{options: o, events: events.New(told, o.Namespace), hub: hubClient, namespaces: core.Namespaces(), store: state.NewStore(core.Secrets(o.Namespace))}
 	a.accounts = &accounts.Accounts{
-		Namespace: o.Namespace, Found: core.ServiceAccounts(o.Namespace), Own: apply.NewEngine(client), Clock: o.Clock,
+		Namespace: o.Namespace, Found: core.ServiceAccounts(o.Namespace), Self: who.SelfSubjectReviews(), Own: apply.NewEngine(client), Clock: o.Clock,
 		Spoke: spoke, Connect: func(as *rest.Config) (*apply.Client, error) { return clientFor(as, kinds) },
 	}
 	a.assemble(client, found)

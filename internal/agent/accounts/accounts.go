@@ -8,8 +8,10 @@ import (
 	"sync"
 	"time"
 
+	authentication "k8s.io/api/authentication/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	authenticationv1 "k8s.io/client-go/kubernetes/typed/authentication/v1"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
@@ -23,6 +25,8 @@ const (
 	Default = "fleet-default"
 	// ReasonMissing: the account of a bundle does not exist.
 	ReasonMissing = "ServiceAccountMissing"
+	// ReasonOwn: a bundle names the agent's own account.
+	ReasonOwn = "ServiceAccountOfTheAgent"
 
 	// remembered is how long it counts whether an account exists, and retry
 	// when to look again for one that is missing.
@@ -36,6 +40,8 @@ type Accounts struct {
 	Namespace string
 	// Found reads the accounts.
 	Found typedcorev1.ServiceAccountInterface
+	// Self tells who the agent is.
+	Self authenticationv1.SelfSubjectReviewInterface
 	// Own is the agent's own engine.
 	Own *apply.Engine
 	// Spoke is the cluster, and Connect makes a client for it.
@@ -46,6 +52,8 @@ type Accounts struct {
 	mu      sync.Mutex
 	engines map[string]*apply.Engine
 	looked  map[string]look
+	// self is the agent's user name, once it was asked for.
+	self *string
 }
 
 // look is whether an account was there.
@@ -61,6 +69,8 @@ func (a *Accounts) As(ctx context.Context, name string) (*apply.Engine, error) {
 	wanted := name
 	if wanted == "" {
 		wanted = Default
+	} else if err := a.refuseOwn(ctx, name); err != nil {
+		return nil, err
 	}
 	exists, err := a.exists(ctx, wanted)
 	switch {
@@ -73,6 +83,45 @@ func (a *Accounts) As(ctx context.Context, name string) (*apply.Engine, error) {
 	}
 	return nil, fault.Wait(retry, ReasonMissing, fmt.Errorf(
 		"the service account %s/%s does not exist on this cluster: create it, with the rights that the bundle needs", a.Namespace, name))
+}
+
+// refuseOwn refuses the agent's own account by name: who may name it could do
+// everything that the agent can, whatever the default account allows.
+func (a *Accounts) refuseOwn(ctx context.Context, name string) error {
+	self, err := a.whoAmI(ctx)
+	if err != nil || self != a.user(name) {
+		return err
+	}
+	return fault.Stall(ReasonOwn, fmt.Errorf(
+		"the service account %s/%s is the agent's own, and no bundle may act as it by name: name another account, or none", a.Namespace, name))
+}
+
+// whoAmI asks once who the agent is for its cluster. A cluster that does not
+// know how to say so is older than this question.
+func (a *Accounts) whoAmI(ctx context.Context) (string, error) {
+	a.mu.Lock()
+	known := a.self
+	a.mu.Unlock()
+	if known != nil {
+		return *known, nil
+	}
+	review, err := a.Self.Create(ctx, &authentication.SelfSubjectReview{}, metav1.CreateOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return "", fmt.Errorf("ask the cluster who the agent is: %w", err)
+	}
+	name := ""
+	if err == nil {
+		name = review.Status.UserInfo.Username
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.self = &name
+	return name, nil
+}
+
+// user is the user name of an account.
+func (a *Accounts) user(name string) string {
+	return "system:serviceaccount:" + a.Namespace + ":" + name
 }
 
 func (a *Accounts) exists(ctx context.Context, name string) (bool, error) {
@@ -102,7 +151,7 @@ func (a *Accounts) engine(name string) (*apply.Engine, error) {
 		return e, nil
 	}
 	config := rest.CopyConfig(a.Spoke)
-	config.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:" + a.Namespace + ":" + name}
+	config.Impersonate = rest.ImpersonationConfig{UserName: a.user(name)}
 	client, err := a.Connect(config)
 	if err != nil {
 		return nil, err
