@@ -24,7 +24,7 @@ func (w *world) deploySource(bundle, files string, options fleet.BundleDeploymen
 	w.deployRequest(render.Request{Files: rendertest.Files(files), Bundle: bundle, Options: options, Copies: copies})
 }
 
-func (w *world) deployRequest(req render.Request) {
+func (w *world) deployRequest(req render.Request, change ...func(*fleet.BundleDeployment)) {
 	w.t.Helper()
 	key, options := content.Key("test"), req.Options
 	shared, err := content.EncodeSharedFiles(key, req.Files)
@@ -49,6 +49,9 @@ func (w *world) deployRequest(req render.Request) {
 		}
 		bd.Spec.Content = &fleet.ContentRef{Digest: enc.Root.Digest, Name: enc.Root.Name, Source: true}
 		bd.Spec.DeploymentID = "s-" + enc.Root.Digest[:61] + ":" + sum
+		for _, c := range change {
+			c(bd)
+		}
 	})
 }
 
@@ -264,6 +267,103 @@ func TestPlainYAMLIsFilledInOnTheClusterToo(t *testing.T) {
 	if got := w.data(shop, "cm", "env"); got != "prod" {
 		t.Errorf("got %q", got)
 	}
+}
+
+// valuesChange writes values to the cluster and lets an agent look at them at
+// once, as it does when it starts.
+func (w *world) valuesChange(shop, values string) {
+	w.t.Helper()
+	w.stop()
+	w.edit(w.must("v1/ConfigMap", shop, "values"), "kubectl", fmt.Sprintf(`{"data":{"values.yaml":%q}}`, values))
+	w.start()
+}
+
+// TestReleaseOfChangedValuesThatFails: a release that values on the cluster have
+// begun fails like any other. It is told, nothing is run again, and correcting
+// the values is a release of its own.
+func TestReleaseOfChangedValuesThatFails(t *testing.T) {
+	for name, test := range map[string]struct {
+		atomic bool
+		says   string
+		left   string
+	}{
+		"without atomic": {says: "post-upgrade hook Job", left: "blue"},
+		"atomic":         {atomic: true, says: "went back to what ran before (helm.atomic)", left: "red"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			shop := w.ns("shop")
+			w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: shop}})
+			w.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: shop, Name: "values"}, Data: map[string]string{"values.yaml": "colour: red"}})
+			files := chart + "-- templates/cm.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: cm}\ndata: {colour: {{ .Values.colour }}}\n" +
+				"-- templates/check.yaml --\n" + job(shop, "check", `helm.sh/hook: post-upgrade, helm.sh/hook-delete-policy: "before-hook-creation,hook-failed,hook-succeeded"`)
+			options := fleet.BundleDeploymentOptions{DefaultNamespace: shop, Helm: &fleet.HelmOptions{
+				ValuesFrom: []fleet.ValuesFrom{{ConfigMapKeyRef: &fleet.ConfigMapKeySelector{LocalObjectReference: fleet.LocalObjectReference{Name: "values"}}}},
+			}}
+			w.deployRequest(render.Request{Files: rendertest.Files(files), Bundle: "web", Options: options}, func(bd *fleet.BundleDeployment) { bd.Spec.Options.Helm.Atomic = test.atomic })
+			w.start()
+			w.until("web", ready)
+
+			w.valuesChange(shop, "colour: blue")
+			w.end(shop, "check", "Failed")
+			failed := func(bd *fleet.BundleDeployment) error {
+				if err := in(fleet.ErrApplied)(bd); err != nil {
+					return err
+				}
+				return says(test.says)(bd)
+			}
+			w.until("web", failed)
+			left := func() {
+				t.Helper()
+				w.eventually(func() error {
+					if got := w.data(shop, "cm", "colour"); got != test.left {
+						return fmt.Errorf("it is %s, want %s", got, test.left)
+					}
+					return nil
+				})
+			}
+			left()
+			w.absent("batch/v1/Job", shop, "check")
+
+			w.stop()
+			w.start()
+			w.never("web", func(bd *fleet.BundleDeployment) bool { return failed(bd) != nil })
+			left()
+			w.absent("batch/v1/Job", shop, "check")
+
+			w.valuesChange(shop, "colour: green")
+			w.end(shop, "check", "Complete")
+			w.until("web", ready)
+			if got := w.data(shop, "cm", "colour"); got != "green" {
+				t.Errorf("it is %s", got)
+			}
+		})
+	}
+}
+
+// TestValuesThatDoNotRender: what runs goes on, and what is wrong is told.
+func TestValuesThatDoNotRender(t *testing.T) {
+	w := newWorld(t)
+	shop := w.ns("shop")
+	w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: shop}})
+	w.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: shop, Name: "values"}, Data: map[string]string{"values.yaml": "colour: red"}})
+	files := chart + "-- templates/cm.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: cm}\ndata: {colour: {{ .Values.colour }}}\n{{ if eq .Values.colour \"blue\" }}{{ fail \"no blue\" }}{{ end }}\n"
+	w.deploySource("web", files, fleet.BundleDeploymentOptions{DefaultNamespace: shop, Helm: &fleet.HelmOptions{
+		ValuesFrom: []fleet.ValuesFrom{{ConfigMapKeyRef: &fleet.ConfigMapKeySelector{LocalObjectReference: fleet.LocalObjectReference{Name: "values"}}}},
+	}})
+	w.start()
+	w.until("web", ready)
+	w.valuesChange(shop, "colour: blue")
+	w.until("web", in(fleet.ErrApplied))
+	w.until("web", says("no blue"))
+	w.valuesChange(shop, "colour: green")
+	w.eventually(func() error {
+		if got := w.data(shop, "cm", "colour"); got != "green" {
+			return fmt.Errorf("it is %s", got)
+		}
+		return nil
+	})
+	w.until("web", ready)
 }
 
 // TestWhatCannotRenderHoldsUpNobody: a bundle whose content cannot be rendered

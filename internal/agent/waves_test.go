@@ -155,3 +155,22 @@ func TestAtomic(t *testing.T) {
 		})
 	}
 }
+
+// TestGoingBackHalfWay: what ran before counts for nothing once a release has
+// begun. Wanted again half-way, it is applied again.
+func TestGoingBackHalfWay(t *testing.T) {
+	w := newWorld(t)
+	shop := w.ns("shop")
+	first := []string{configMap(shop, "a", "1"), configMap(shop, "old", "1")}
+	w.deploy("web", first)
+	w.start()
+	w.until("web", ready)
+	w.deploy("web", []string{configMap(shop, "a", "2"), job(shop, "check", "helm.sh/hook: post-upgrade")})
+	w.until("web", says("post-upgrade hook Job "+shop+"/check"))
+	w.untilValue(shop, "a", "2")
+	w.absent("v1/ConfigMap", shop, "old")
+	w.deploy("web", first)
+	w.until("web", ready)
+	w.untilValue(shop, "a", "1")
+	w.untilValue(shop, "old", "1")
+}

@@ -53,7 +53,6 @@ func (c *Controller) run(ctx context.Context, next *state.Record, plan *apply.Pl
 	}
 	c.update(name, func(j *job) {
 		j.record, j.unsaved, j.trackedSince = &done, true, c.clock.Now()
-		j.stale = j.stale && done.Applied != done.DeploymentID
 		c.labels[owner.Label] = name
 		switch {
 		case len(result.Failures) > 0:

@@ -335,12 +335,22 @@ func (c *Controller) act(ctx context.Context, j job, d Decision) error {
 	case Correct:
 		return c.correct(ctx, j)
 	case Note:
-		return c.save(ctx, j.name, j.next())
+		return c.note(ctx, j)
 	case Unmark:
 		return c.unmark(ctx, j)
 	case Rest:
 	}
 	return nil
+}
+
+// note takes down what the hub wants, which is applied. A release of something
+// else that was given up is forgotten: it may be wanted again.
+func (c *Controller) note(ctx context.Context, j job) error {
+	next := j.next()
+	if next.Release != nil && next.Release.ID != next.DeploymentID {
+		next.Release = nil
+	}
+	return c.save(ctx, j.name, next)
 }
 
 // rest reports and returns when to look again.
@@ -351,6 +361,9 @@ func (c *Controller) rest(ctx context.Context, j job, d Decision) time.Duration 
 	}
 	c.tell(j, d)
 	values := c.checkValues(ctx, j)
+	if values == atOnce {
+		return values // what it would report is not true any more
+	}
 	if err := c.report(ctx, j, d); err != nil {
 		logr.FromContextOrDiscard(ctx).Info("could not report to the hub; trying again", "deployment", j.name, "error", err.Error())
 		return c.unreported(j.name)

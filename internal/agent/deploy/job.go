@@ -47,17 +47,18 @@ type job struct {
 	// trackedSince is when the objects were last given to the observer.
 	trackedSince time.Time
 
-	// stale is true where the values on the cluster are others than those that
-	// the content was rendered with; valuesDue is when to look at them again.
+	// stale is true from when the values on the cluster are found to be others
+	// than those of the last release, until a release with them has begun;
+	// valuesDue is when to look at them again.
 	stale     bool
 	valuesDue time.Time
 	// made is the last render of this cluster, whether it was applied or not.
 	made *made
 
-	// told is what the people of this cluster were told last.
 	// unplannable is what could not be rendered for others to know of.
 	unplannable unplannable
 
+	// told is what the people of this cluster were told last.
 	told tale
 
 	trouble trouble
@@ -131,7 +132,7 @@ func (j *job) facts(listed bool, now time.Time) Facts {
 		f.Waits, f.Late, f.WaitIn = j.awaits.message, j.awaits.late, j.awaits.until.Sub(now)
 	}
 	if r := j.record; r != nil {
-		if r.Release != nil && r.Release.ID == j.wantedID() && !j.stale {
+		if j.givenUp() && !j.stale {
 			f.Failed, f.Undo = r.Release.Failed, r.Release.Phase == state.Undo
 		}
 		f.Removing = r.Removing
@@ -148,20 +149,6 @@ func (j *job) facts(listed bool, now time.Time) Facts {
 		f.Correct = correct(d) != nil && correct(d).Enabled
 	}
 	return f
-}
-
-// finished tells whether what is wanted was applied.
-func (j *job) finished() bool {
-	return j.record != nil && j.record.Applied != "" && j.record.Applied == j.wantedID()
-}
-
-// appliedBefore is what is known to be applied once an apply has begun: nothing
-// where the same deployment is applied with other values.
-func (j *job) appliedBefore() string {
-	if j.record == nil || j.finished() {
-		return ""
-	}
-	return j.record.Applied
 }
 
 // drifted tells whether an object is not as it was applied.

@@ -38,7 +38,7 @@ type release struct {
 // waiting. What is about to be done is stored before, so that the next start
 // finishes it.
 func (c *Controller) deploy(ctx context.Context, j job) error {
-	if now := j.record; now != nil && now.Release != nil && now.Release.ID == j.wantedID() && now.Release.Phase == state.Undo {
+	if j.givenUp() && j.record.Release.Phase == state.Undo && !j.stale {
 		return c.undo(ctx, j)
 	}
 	next := j.next()
@@ -64,6 +64,7 @@ func (c *Controller) deploy(ctx context.Context, j job) error {
 	if err := c.save(ctx, j.name, next); err != nil {
 		return err
 	}
+	c.update(j.name, func(j *job) { j.stale = false }) // it is released from here on
 	kept := *next
 	engine, err := c.as(ctx, kept.Options)
 	if err != nil {
@@ -73,10 +74,11 @@ func (c *Controller) deploy(ctx context.Context, j job) error {
 	return r.proceed(ctx)
 }
 
-// begin starts a release where none of what is wanted is under way.
+// begin starts a release where none of what is wanted is under way. One that was
+// given up is never continued: what has changed since is a release of its own.
 func (c *Controller) begin(j job, next *state.Record) {
 	content := next.Refs[0].ID()
-	if next.Release != nil && next.Release.ID == next.DeploymentID && next.Release.Content == content {
+	if now := next.Release; now != nil && now.ID == next.DeploymentID && now.Content == content && now.Failed == "" {
 		return
 	}
 	event := state.Install
@@ -86,6 +88,9 @@ func (c *Controller) begin(j job, next *state.Record) {
 	next.Good = goodBefore(j.record, next.Options)
 	next.Release = state.NewRelease(next.DeploymentID, event, c.clock.Now())
 	next.Release.Content = content
+	if next.Rendered != nil {
+		next.Release.Input = next.Rendered.Input
+	}
 	next.Release.Reapply = j.record != nil && j.record.Options.ForceSyncGeneration != next.Options.ForceSyncGeneration
 }
 
@@ -144,9 +149,10 @@ func (r *release) phase(ctx context.Context) (bool, error) {
 		return len(failures) == 0, err
 	case state.Objects:
 		return r.objects(ctx)
-	default:
-		return true, r.end(ctx)
+	case state.Undo, state.Over:
+		// That is nothing that a plan of what is wanted does.
 	}
+	return false, nil
 }
 
 // turn takes a record to the next phase, and to the end where nothing is left
@@ -170,12 +176,6 @@ func (r *release) skip() {
 	if now := r.record.Release; now != nil {
 		now.Since = since
 	}
-}
-
-// end stores that the release is over.
-func (r *release) end(ctx context.Context) error {
-	r.turn(r.record)
-	return r.save(ctx, r.record.Name, r.record)
 }
 
 // hooks runs the hooks of the phase and tells whether all are finished.

@@ -18,6 +18,9 @@ import (
 // at, give or take jitter.
 const valuesEvery = 5 * time.Minute
 
+// atOnce looks at a deployment again at once.
+const atOnce = time.Millisecond
+
 // renderedKey names what the agent renders. The names stay on its cluster.
 var renderedKey = content.Key("flotilla-agent")
 
@@ -87,23 +90,46 @@ func (c *Controller) values(ctx context.Context, o fleet.BundleDeploymentOptions
 	})
 }
 
+// usedInput is what the last release of what is wanted was rendered from, where
+// it is over and values of the cluster went into it: a release under way reads
+// them by itself. Without the hub nothing can be rendered anew.
+func (j *job) usedInput() string {
+	d, r := j.desired, j.record
+	switch {
+	case d == nil || r == nil || j.leaves() || d.Spec.Content == nil || !d.Spec.Content.Source,
+		d.Spec.Options.Helm == nil || len(d.Spec.Options.Helm.ValuesFrom) == 0:
+		return ""
+	case j.givenUp() && r.Release.Input != "":
+		return r.Release.Input
+	case r.Rendered != nil && (j.finished() || j.givenUp()):
+		return r.Rendered.Input
+	}
+	return ""
+}
+
 // checkValues looks whether the values of a deployment have changed since it
-// was rendered, and returns when to look again; 0 where it has none.
+// was released, and returns when to look again; 0 where it has none.
 func (c *Controller) checkValues(ctx context.Context, j job) time.Duration {
-	r := j.record
-	if r == nil || r.Rendered == nil || r.Options.Helm == nil || len(r.Options.Helm.ValuesFrom) == 0 || !j.finished() {
+	used := j.usedInput()
+	if used == "" {
 		return 0
 	}
 	if left := j.valuesDue.Sub(c.clock.Now()); left > 0 {
 		return left
 	}
-	values, err := c.values(ctx, r.Options)
+	spec := &j.desired.Spec
+	values, err := c.values(ctx, spec.Options)
 	// What cannot be read has not changed: it runs on with what it has.
-	stale := err == nil && renderInput(content.Ref{Digest: r.Rendered.Source}, values) != r.Rendered.Input
+	stale := err == nil && renderInput(content.Ref{Digest: spec.Content.Digest}, values) != used
 	after := wait.Jitter(valuesEvery, 0.2)
-	c.update(j.name, func(j *job) { j.valuesDue, j.stale = c.clock.Now().Add(after), stale })
+	c.update(j.name, func(j *job) {
+		if stale && !j.stale {
+			j.trouble.until = time.Time{} // what failed was with other values
+		}
+		j.valuesDue, j.stale = c.clock.Now().Add(after), stale
+	})
 	if stale {
-		return time.Millisecond
+		return atOnce
 	}
 	return after
 }

@@ -75,7 +75,7 @@ func (j *job) objects(s *fleet.BundleDeploymentStatus) {
 	if r == nil {
 		return
 	}
-	s.AppliedDeploymentID, s.InventoryCount = r.Applied, len(r.Inventory)
+	s.AppliedDeploymentID, s.InventoryCount = j.appliedID(), len(r.Inventory)
 	generation := r.Options.ForceSyncGeneration
 	s.SyncGeneration = &generation
 	for _, ref := range r.Held {
@@ -220,10 +220,10 @@ func (j *job) problem(d Decision) (reason, message string) {
 	case Refused, Beside, WentBack, Blocked, Deleting, GivenUp, TooLate:
 		return string(d.Situation), d.Message
 	}
-	if j.trouble.id != j.attemptID() || j.finished() && !j.drifted() {
+	if j.trouble.id != j.attemptID() || j.finished() && !j.drifted() && !j.failsAnew() {
 		return "", ""
 	}
-	if j.trouble.err != nil && !j.finished() {
+	if j.trouble.err != nil && (!j.finished() || j.failsAnew()) {
 		return fault.ReasonOf(j.trouble.err, "Error"), j.trouble.err.Error()
 	}
 	if len(j.trouble.failures) > 0 {

@@ -14,8 +14,7 @@ func goodBefore(r *state.Record, o fleet.BundleDeploymentOptions) *state.Good {
 	if r == nil || o.Helm == nil || !o.Helm.Atomic {
 		return nil
 	}
-	runs := r.DeploymentID == r.Applied || r.Release != nil && r.Release.Failed != "" && r.Release.Phase == state.Over
-	if r.Applied == "" || !runs {
+	if !r.Runs() {
 		return r.Good
 	}
 	return &state.Good{ID: r.Applied, Refs: r.Refs, Options: r.Options, Rendered: r.Rendered}

@@ -84,6 +84,13 @@ type Rendered struct {
 	Secret bool `json:"secret,omitempty"`
 }
 
+// Runs tells whether what was applied last is all that is on the cluster: no
+// release has begun since, or it was undone.
+func (r *Record) Runs() bool {
+	undone := r.Release != nil && r.Release.Failed != "" && r.Release.Phase == Over
+	return r.Applied != "" && (r.Applied == r.DeploymentID || undone)
+}
+
 // Secret tells whether the values of its objects may be secret.
 func (r *Record) Secret() bool { return r.Rendered != nil && r.Rendered.Secret }
 

@@ -66,6 +66,8 @@ type Release struct {
 	// Content is the root of what is released: the same deployment may be
 	// rendered with other values on its cluster.
 	Content string `json:"content"`
+	// Input is what it was rendered from, where this cluster has rendered it.
+	Input string `json:"input,omitempty"`
 	// Run tells this release from all others, of the same ID too.
 	Run string `json:"run"`
 	// Event is why it is made.
