@@ -158,7 +158,7 @@ func statusOf(obj client.Object) any {
 
 // conditionsOf returns the conditions in the status of an object.
 func conditionsOf(obj client.Object) []fleet.Condition {
-	if o, ok := obj.(fleet.Conditioned); ok {
+	if o, ok := obj.(Conditioned); ok {
 		return *o.StatusConditions()
 	}
 	return nil

@@ -51,7 +51,7 @@ func (w *Written) PatcherFrom(c client.Client, base client.Object) *Patcher {
 }
 
 // Removing says on a deleted object what it waits for, and returns that.
-func (w *Written) Removing(ctx context.Context, c client.Client, obj fleet.Conditioned, now time.Time, waiting error) error {
+func (w *Written) Removing(ctx context.Context, c client.Client, obj Conditioned, now time.Time, waiting error) error {
 	patcher := w.Patcher(c, obj)
 	fleet.SetCondition(obj.StatusConditions(), fleet.Condition{
 		Type: fleet.ConditionReconciling, Status: metav1.ConditionTrue, Reason: ReasonRemoving, Message: waiting.Error(),

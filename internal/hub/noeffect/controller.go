@@ -21,20 +21,20 @@ import (
 type kind struct {
 	name    string
 	message string
-	object  func() fleet.Conditioned
+	object  func() reconcile.Conditioned
 }
 
 // kinds are all kinds without effect.
 func kinds() []kind {
 	return []kind{
 		{"schedule", "Schedules do not open or close windows yet; deployments are made at any time",
-			func() fleet.Conditioned { return &fleet.Schedule{} }},
+			func() reconcile.Conditioned { return &fleet.Schedule{} }},
 		{"imagescan", "images are not scanned yet",
-			func() fleet.Conditioned { return &fleet.ImageScan{} }},
+			func() reconcile.Conditioned { return &fleet.ImageScan{} }},
 		{"clusterregistration", "agents cannot register themselves yet: create a Cluster",
-			func() fleet.Conditioned { return &fleet.ClusterRegistration{} }},
+			func() reconcile.Conditioned { return &fleet.ClusterRegistration{} }},
 		{"clusterregistrationtoken", "agents cannot register themselves yet: create a Cluster",
-			func() fleet.Conditioned { return &fleet.ClusterRegistrationToken{} }},
+			func() reconcile.Conditioned { return &fleet.ClusterRegistrationToken{} }},
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 // shallow returns a copy of an object that fill may change: fill replaces
 // fields of the status and touches the conditions only.
 func shallow(obj client.Object) client.Object {
-	var next fleet.Conditioned
+	var next reconcile.Conditioned
 	switch o := obj.(type) {
 	case *fleet.Bundle:
 		next = ptr.To(*o)

@@ -33,7 +33,7 @@ import (
 const bundlesGone = 5 * time.Second
 
 // Kind packs the objects of one kind.
-type Kind[T fleet.Conditioned] interface {
+type Kind[T reconcile.Conditioned] interface {
 	// Pack makes the Bundles of an object be what it says. What it finds out on
 	// the way stands in the object's status afterwards.
 	Pack(ctx context.Context, obj T) error
@@ -46,7 +46,7 @@ type Kind[T fleet.Conditioned] interface {
 }
 
 // Frame is the controller around a Kind.
-type Frame[T fleet.Conditioned] struct {
+type Frame[T reconcile.Conditioned] struct {
 	Kind Kind[T]
 	// Name is that of the controller, Resource the plural name of its kind.
 	Name, Resource string

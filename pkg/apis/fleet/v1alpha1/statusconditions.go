@@ -1,18 +1,5 @@
 package v1alpha1
 
-import (
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-)
-
-// Conditioned is an object that keeps conditions in its status.
-type Conditioned interface {
-	metav1.Object
-	runtime.Object
-	// StatusConditions is where it keeps them.
-	StatusConditions() *[]Condition
-}
-
 // StatusConditions is where a Bundle keeps conditions.
 func (b *Bundle) StatusConditions() *[]Condition { return &b.Status.Conditions }
 
