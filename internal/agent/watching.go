@@ -3,6 +3,8 @@ package agent
 import (
 	"context"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/flotilla-sh/flotilla/internal/agent/drift"
 	"github.com/flotilla-sh/flotilla/internal/apply"
 	"github.com/flotilla-sh/flotilla/internal/observe"
@@ -40,6 +42,16 @@ func (w *watching) Dressed(owner apply.Owner, namespace string) { w.tracker.Dres
 func (w *watching) Await(ctx context.Context, owner apply.Owner, refs []apply.Ref) {
 	w.tracker.Await(owner, refs)
 	w.watcher.Sync(ctx)
+}
+
+// Read reads tracked objects, whatever is known of them.
+func (w *watching) Read(ctx context.Context, label string, refs []apply.Ref) error {
+	w.tracker.Doubt(label, refs)
+	err := w.drift.Read(ctx, w.deployments, label)
+	if apierrors.IsForbidden(err) {
+		return nil
+	}
+	return err
 }
 
 // Gone drops a deployment.

@@ -53,6 +53,18 @@ func (t *Tracker) Retry(label string, target Target) {
 	}
 }
 
+// Doubt asks for a look at these objects of a deployment, as nobody knows how
+// they are.
+func (t *Tracker) Doubt(label string, refs []apply.Ref) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, ref := range refs {
+		if o := t.object(label, ref); o != nil {
+			o.look = max(o.look, LookHealth)
+		}
+	}
+}
+
 // Accept says that an object was looked at in this state and is without drift.
 func (t *Tracker) Accept(label string, ref apply.Ref, seen Seen) {
 	t.mu.Lock()

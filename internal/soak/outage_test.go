@@ -2,15 +2,19 @@ package soak_test
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-sh/flotilla/internal/apireq"
 	"github.com/flotilla-sh/flotilla/internal/faultproxy"
+	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
 
 // TestHooksGetTheirTime takes a cluster out of its agent's reach for longer than
@@ -33,6 +37,66 @@ func TestHooksGetTheirTime(t *testing.T) {
 		w.stop()
 		time.Sleep(time.Hour)
 		w.end()
+	})
+}
+
+// TestWavesGetTheirTime takes a cluster out of its agent's reach for longer than
+// a wave is given, twice: its time does not go on meanwhile, and goes on after
+// that.
+func TestWavesGetTheirTime(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := worldInMemory(t, 3, 1, virtual)
+		w.watch = nil // its model knows no such bundle
+		ctx := context.Background()
+		spec := fleet.BundleSpec{
+			Targets:   []fleet.BundleTarget{{ClusterSelector: &metav1.LabelSelector{}}},
+			Resources: []fleet.BundleResource{{Name: "a.yaml", Content: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: default}\n"}},
+		}
+		spec.Helm = &fleet.HelmOptions{Atomic: true, TimeoutSeconds: 300}
+		w.start()
+		w.must(w.direct.hub.Create(ctx, &fleet.Bundle{ObjectMeta: w.meta("web"), Spec: spec}))
+		state := func(within time.Duration, wanted func(*fleet.BundleDeployment) bool) {
+			t.Helper()
+			bd := &fleet.BundleDeployment{}
+			for deadline := time.Now().Add(within); time.Now().Before(deadline); time.Sleep(time.Second) {
+				list := &fleet.BundleDeploymentList{}
+				w.must(w.direct.hub.List(ctx, list))
+				for i := range list.Items {
+					if bd = &list.Items[i]; wanted(bd) {
+						return
+					}
+				}
+			}
+			t.Fatalf("not within %s: %+v\n%s", within, bd.Status, w.story())
+		}
+		says := func(text string) func(*fleet.BundleDeployment) bool {
+			return func(bd *fleet.BundleDeployment) bool {
+				return slices.ContainsFunc(bd.Status.Conditions, func(c fleet.Condition) bool { return strings.Contains(c.Message, text) })
+			}
+		}
+		state(10*time.Minute, func(bd *fleet.BundleDeployment) bool { return bd.Status.Display.State == string(fleet.Ready) })
+		bundle := &fleet.Bundle{}
+		w.must(w.direct.hub.Get(ctx, client.ObjectKey{Namespace: w.model.names.fleet, Name: "web"}, bundle))
+		// A Deployment in a namespace where nobody makes any ready.
+		bundle.Spec.Resources[0].Content += "---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: slow, namespace: default}\n" +
+			"spec: {replicas: 1, selector: {matchLabels: {app: slow}}, template: {metadata: {labels: {app: slow}}, spec: {containers: [{name: app, image: \"app:1\"}]}}}\n"
+		w.must(w.direct.hub.Update(ctx, bundle))
+		state(time.Minute, says("waits for Deployment default/slow"))
+		for range 2 {
+			time.Sleep(time.Minute)
+			w.agents[0].proxies[1].Cut(true)
+			time.Sleep(time.Hour)
+			w.agents[0].proxies[1].Cut(false)
+			state(10*time.Minute, says("waits for Deployment default/slow"))
+		}
+		w.agents[0].restart()
+		begin := time.Now()
+		state(10*time.Minute, says("not ready within 5m0s (helm.timeoutSeconds): Deployment default/slow"))
+		if took := time.Since(begin); took < 30*time.Second || took > 4*time.Minute {
+			t.Errorf("given up %s after the last outage\n%s", took, w.story())
+		}
+		w.stop()
+		time.Sleep(time.Hour)
 	})
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/flotilla-sh/flotilla/internal/agent/state"
 	"github.com/flotilla-sh/flotilla/internal/apply"
 	"github.com/flotilla-sh/flotilla/internal/content"
+	"github.com/flotilla-sh/flotilla/internal/fault"
 	"github.com/flotilla-sh/flotilla/internal/observe"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
@@ -55,6 +56,9 @@ type Observer interface {
 	Dressed(owner apply.Owner, namespace string)
 	// Await asks to be told of any change of objects that are not tracked.
 	Await(ctx context.Context, owner apply.Owner, refs []apply.Ref)
+	// Read reads tracked objects, whatever is known of them. What may not be
+	// read stays as it is known.
+	Read(ctx context.Context, label string, refs []apply.Ref) error
 	// Live and Findings are what is known of its objects.
 	Live(label string, ref apply.Ref) apply.Live
 	Findings(label string) map[apply.Ref]observe.Finding
@@ -319,6 +323,9 @@ func (c *Controller) visit(ctx context.Context, name string) time.Duration {
 func (c *Controller) failed(before job, err error) {
 	c.update(before.name, func(j *job) {
 		j.trouble = j.trouble.failed(j.attemptID(), nil, err, c.clock.Now()).after(j.found != before.found)
+		if fault.KindOf(err) == fault.Transient {
+			j.spell = j.spell.lost()
+		}
 	})
 }
 

@@ -63,6 +63,7 @@ type job struct {
 
 	trouble trouble
 	awaits  awaiting
+	spell   spell
 	// found counts what was found about the objects.
 	found    int
 	removal  *fleet.RemovalStatus

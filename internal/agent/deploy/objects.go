@@ -44,7 +44,14 @@ func (r *release) objects(ctx context.Context) (bool, error) {
 	if !waits {
 		return true, nil
 	}
-	if unready := r.unready(waves[index]); len(unready) > 0 {
+	unready := r.unready(waves[index])
+	if len(unready) > 0 {
+		if err := r.sure(ctx, timeout(r.record.Options), unready); err != nil {
+			return false, err
+		}
+		unready = r.unready(waves[index])
+	}
+	if len(unready) > 0 {
 		return false, r.unsettled(ctx, unready)
 	}
 	return true, r.settled(ctx, last)
@@ -77,7 +84,7 @@ func (r *release) settled(ctx context.Context, last bool) error {
 		r.turn(&next)
 	} else {
 		now := *next.Release
-		now.Wave, now.Since = now.Wave+1, r.now()
+		now.Wave, now.Spent = now.Wave+1, 0
 		next.Release = &now
 	}
 	*r.record = next
@@ -106,14 +113,21 @@ func timeout(o fleet.BundleDeploymentOptions) time.Duration {
 }
 
 // unready says what of the waves up to one is not ready.
-func (r *release) unready(wave int) []string {
+func (r *release) unready(wave int) []laggard {
 	findings := r.observer.Findings(r.record.Owner().Label)
 	through := r.plan.Through(wave)
 	return unreadyOf(r.record.Inventory, findings, func(ref apply.Ref) bool { return slices.Contains(through, ref) })
 }
 
-func unreadyOf(inventory apply.Inventory, findings map[apply.Ref]observe.Finding, concerns func(apply.Ref) bool) []string {
-	var out []string
+// laggard is an object that is not ready.
+type laggard struct {
+	ref apply.Ref
+	// why is for people.
+	why string
+}
+
+func unreadyOf(inventory apply.Inventory, findings map[apply.Ref]observe.Finding, concerns func(apply.Ref) bool) []laggard {
+	var out []laggard
 	for _, e := range inventory {
 		if !concerns(e.Ref) {
 			continue
@@ -121,23 +135,35 @@ func unreadyOf(inventory apply.Inventory, findings map[apply.Ref]observe.Finding
 		finding, known := findings[e.Identity()]
 		switch {
 		case known && !finding.Health.Ready:
-			out = append(out, e.String()+": "+finding.Health.Message)
+			out = append(out, laggard{e.Ref, finding.Health.Message})
 		case !known && e.Health:
-			out = append(out, e.String()+": its state was not read yet")
+			out = append(out, laggard{e.Ref, "its state was not read yet"})
 		}
 	}
 	return out
 }
 
-// unsettled waits for what is not ready. What takes longer than it was given is
-// a failure; without atomic it may still become ready.
-func (r *release) unsettled(ctx context.Context, unready []string) error {
-	text := strings.Join(unready[:min(len(unready), maxNamed)], "; ")
+// lagging names the first objects that are not ready.
+func lagging(unready []laggard) string {
+	var named []string
+	for _, l := range unready[:min(len(unready), maxNamed)] {
+		named = append(named, l.ref.String()+": "+l.why)
+	}
+	text := strings.Join(named, "; ")
 	if more := len(unready) - maxNamed; more > 0 {
 		text += fmt.Sprintf("; and %d more", more)
 	}
-	given := timeout(r.record.Options)
-	left := given - r.clock.Since(r.record.Release.Since)
+	return text
+}
+
+// unsettled waits for what is not ready. What takes longer than it was given is
+// a failure; without atomic it may still become ready.
+func (r *release) unsettled(ctx context.Context, unready []laggard) error {
+	text, given := lagging(unready), timeout(r.record.Options)
+	left, err := r.left(ctx, given)
+	if err != nil {
+		return err
+	}
 	switch {
 	case given == 0:
 		r.await("waits for "+text, false, readyRetry)
@@ -162,7 +188,11 @@ func (r *release) refused(ctx context.Context, failures []apply.Failure) error {
 		return nil
 	}
 	given := timeout(r.record.Options)
-	late := given > 0 && r.clock.Since(r.record.Release.Since) > given
+	left, err := r.left(ctx, given)
+	if err != nil {
+		return err
+	}
+	late := given > 0 && left < 0
 	if !late && !slices.ContainsFunc(failures, func(f apply.Failure) bool { return fault.KindOf(f.Err) == fault.Stalled || apply.IsRefused(f.Err) }) {
 		return nil
 	}

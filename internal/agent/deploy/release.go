@@ -14,13 +14,8 @@ import (
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
 
-const (
-	// hookTimeout bounds each hook where timeoutSeconds says nothing.
-	hookTimeout = 5 * time.Minute
-	// hookTurn is how soon a hook is made once its turn has come, where nothing
-	// is in the way.
-	hookTurn = 30 * time.Second
-)
+// hookTimeout bounds each hook where timeoutSeconds says nothing.
+const hookTimeout = 5 * time.Minute
 
 // release is a release under way.
 type release struct {
@@ -142,7 +137,7 @@ func (r *release) phase(ctx context.Context) (bool, error) {
 		return len(failures) == 0, err
 	case state.Copies:
 		if !r.plan.HasHooks(current.Hooks(state.Before)) || !r.plan.HasCopies() {
-			r.skip()
+			r.turn(r.record)
 			return true, nil
 		}
 		failures, err := r.run(ctx, r.record, r.plan, apply.Copies, r.turn)
@@ -158,23 +153,12 @@ func (r *release) phase(ctx context.Context) (bool, error) {
 // turn takes a record to the next phase, and to the end where nothing is left
 // to be done, so that all of it is stored at once.
 func (r *release) turn(record *state.Record) {
-	now := r.clock.Now()
-	record.Release = record.Release.Next(now)
+	record.Release = record.Release.Next()
 	if record.Release.Phase == state.After && !r.plan.HasHooks(record.Release.Hooks(state.After)) {
-		record.Release = record.Release.Next(now)
+		record.Release = record.Release.Next()
 	}
 	if record.Release.Phase == state.Over {
 		record.Applied, record.Installed, record.Release, record.Good = record.DeploymentID, true, nil, nil
-	}
-}
-
-// skip takes the record to the next phase, which began with the one that has
-// nothing to do: that is not stored, and must not begin anew with each look.
-func (r *release) skip() {
-	since := r.record.Release.Since
-	r.turn(r.record)
-	if now := r.record.Release; now != nil {
-		now.Since = since
 	}
 }
 
@@ -187,16 +171,19 @@ func (r *release) hooks(ctx context.Context) (bool, error) {
 		return true, r.passed(ctx, done)
 	}
 	broken, ok := errors.AsType[*apply.HookError](err)
-	if begins := len(done) > len(current.Done); begins || ok && r.lateMade(broken) {
-		if err := r.store(ctx, func(now *state.Release) { now.Done, now.Since = done, r.now() }); err != nil {
+	if len(done) > len(current.Done) {
+		if err := r.store(ctx, func(now *state.Release) { now.Done, now.Spent = done, 0 }); err != nil {
 			return false, err
 		}
-		current = r.record.Release
 	}
-	if !ok {
+	if !ok || fault.KindOf(err) == fault.Transient {
 		return false, err
 	}
-	switch left := timeoutOf(r.record.Options) - r.clock.Since(current.Since); {
+	left, serr := r.left(ctx, timeoutOf(r.record.Options))
+	if serr != nil {
+		return false, serr
+	}
+	switch {
 	case fault.KindOf(err) == fault.Stalled:
 		return false, r.failed(ctx, broken, err)
 	case left <= 0 && (fault.ReasonOf(err, "") == apply.ReasonHookRunning || apply.IsRefused(err)):
@@ -207,15 +194,6 @@ func (r *release) hooks(ctx context.Context) (bool, error) {
 	}
 	return false, err
 }
-
-// lateMade tells whether a hook was made long after its turn had come: the
-// cluster was out of reach meanwhile, or did not take it. Its time begins now.
-func (r *release) lateMade(h *apply.HookError) bool {
-	return h.Made && r.clock.Since(r.record.Release.Since) > hookTurn
-}
-
-// now is the time as releases store it.
-func (r *release) now() time.Time { return r.clock.Now().UTC().Truncate(time.Second) }
 
 // timeoutOf is how long each hook is given.
 func timeoutOf(o fleet.BundleDeploymentOptions) time.Duration {

@@ -26,7 +26,7 @@ func (c *Controller) removalHooks(ctx context.Context, j job, phase state.Phase)
 		return true, nil
 	}
 	for phaseOrder(now.Phase) < phaseOrder(phase) {
-		now = now.Next(c.clock.Now())
+		now = now.Next()
 	}
 	next := *j.record
 	next.Release = now
@@ -66,25 +66,25 @@ func (r *release) removalHooks(ctx context.Context) (bool, error) {
 	r.observer.Await(ctx, r.record.Owner(), r.plan.RunningHooks(event))
 	done, err := r.engine.RunHooks(ctx, r.plan, current.HookRun())
 	if err == nil {
-		if err := r.store(ctx, func(now *state.Release) { *now = *now.Next(r.clock.Now()) }); err != nil {
+		if err := r.store(ctx, func(now *state.Release) { *now = *now.Next() }); err != nil {
 			return false, err
 		}
 		return false, r.drop(ctx, event, nil)
 	}
 	broken, ok := errors.AsType[*apply.HookError](err)
-	begins := len(done) > len(current.Done) || ok && r.lateMade(broken)
-	if serr := r.store(ctx, func(now *state.Release) {
-		if now.Done = done; begins {
-			now.Since = r.now()
+	if len(done) > len(current.Done) {
+		if serr := r.store(ctx, func(now *state.Release) { now.Done, now.Spent = done, 0 }); serr != nil {
+			return false, serr
 		}
-	}); serr != nil {
-		return false, serr
 	}
-	if !ok {
+	if !ok || fault.KindOf(err) == fault.Transient {
 		return false, err
 	}
-	late := r.clock.Since(r.record.Release.Since) > timeoutOf(r.record.Options)
-	if fault.KindOf(err) == fault.Stalled || late {
+	left, serr := r.left(ctx, timeoutOf(r.record.Options))
+	if serr != nil {
+		return false, serr
+	}
+	if fault.KindOf(err) == fault.Stalled || left <= 0 {
 		// The next attempt is a run of its own.
 		anew := state.NewRelease(current.ID, state.Delete, r.clock.Now())
 		anew.Phase = current.Phase

@@ -136,6 +136,13 @@ func (c *Controller) Look(ctx context.Context, of Deployments, label string) {
 	c.visit(ctx, of, key{label: label})
 }
 
+// Read looks at what there is to look at in a deployment, and says why it could
+// not.
+func (c *Controller) Read(ctx context.Context, of Deployments, label string) error {
+	_, err := c.look(ctx, of, key{label: label})
+	return err
+}
+
 // look tells whether anything was found to be other than before.
 func (c *Controller) look(ctx context.Context, of Deployments, k key) (bool, error) {
 	lock := c.lock(k.label)

@@ -74,8 +74,9 @@ type Release struct {
 	Event Event `json:"event"`
 	// Phase is what is being done.
 	Phase Phase `json:"phase"`
-	// Since is when the phase began, or its present hook or wave.
-	Since time.Time `json:"since"`
+	// Spent is for how long the present hook or wave was waited for, as far as
+	// the cluster could be looked at.
+	Spent time.Duration `json:"spent,omitempty"`
 	// Done are the hooks of the phase that are finished.
 	Done []apply.Ref `json:"done,omitempty"`
 	// Reapply is true where unchanged objects are applied too.
@@ -112,15 +113,14 @@ type Good struct {
 func NewRelease(id string, event Event, now time.Time) *Release {
 	// A clock may stand still, or go back.
 	run := strconv.FormatInt(now.UnixNano(), 36) + "-" + digest.OfBytes([]byte(id))[:8]
-	return &Release{ID: id, Run: run, Event: event, Phase: phases[event][0], Since: now.UTC().Truncate(time.Second)}
+	return &Release{ID: id, Run: run, Event: event, Phase: phases[event][0]}
 }
 
 // Next returns the release in its next phase.
-func (r Release) Next(now time.Time) *Release {
+func (r Release) Next() *Release {
 	all := phases[r.Event]
 	r.Phase = all[min(slices.Index(all, r.Phase)+1, len(all)-1)]
-	r.Wave = 0
-	r.Since, r.Done = now.UTC().Truncate(time.Second), nil
+	r.Wave, r.Spent, r.Done = 0, 0, nil
 	return &r
 }
 
