@@ -19,10 +19,11 @@ const pollRetry = 5 * time.Second
 // Poll keeps in informed of the deployments of the cluster until ctx ends, by
 // one list per interval: between two of them nothing is open.
 func (c *Client) Poll(ctx context.Context, in Inbox, every time.Duration, clock clock.Clock) {
-	retry := pollRetry
+	retry, heard := pollRetry, ""
 	for {
 		pause := wait.Jitter(every*9/10, 0.2)
-		if err := c.poll(ctx, in); err != nil && ctx.Err() == nil {
+		var err error
+		if heard, err = c.poll(ctx, in, heard); err != nil && ctx.Err() == nil {
 			logr.FromContextOrDiscard(ctx).Info("could not look at the hub", "error", err.Error())
 			pause = min(pause, wait.Jitter(retry, 1))
 			retry *= 2
@@ -39,10 +40,14 @@ func (c *Client) Poll(ctx context.Context, in Inbox, every time.Duration, clock 
 	}
 }
 
-func (c *Client) poll(ctx context.Context, in Inbox) error {
+// poll takes in one list that is no older than what was heard before, and returns
+// its version: a cache that is behind would bring back what was removed. The
+// first list is the truth, and so is the one after an error: a hub that came
+// from a backup may never have had that version.
+func (c *Client) poll(ctx context.Context, in Inbox, heard string) (string, error) {
 	list := &fleet.BundleDeploymentList{}
-	if err := c.deployments().VersionedParams(&metav1.ListOptions{ResourceVersion: "0"}, c.codec).Do(ctx).Into(list); err != nil {
-		return err
+	if err := c.deployments().VersionedParams(&metav1.ListOptions{ResourceVersion: heard}, c.codec).Do(ctx).Into(list); err != nil {
+		return "", err
 	}
 	names := make(map[string]bool, len(list.Items))
 	for i := range list.Items {
@@ -50,5 +55,5 @@ func (c *Client) poll(ctx context.Context, in Inbox) error {
 		in.Received(&list.Items[i])
 	}
 	in.Listed(names)
-	return nil
+	return list.ResourceVersion, nil
 }
