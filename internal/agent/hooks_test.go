@@ -8,6 +8,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
@@ -181,6 +182,97 @@ func TestHookThatFails(t *testing.T) {
 	w.end(shop, "migrate", "Complete")
 	w.until("web", ready)
 	w.untilValue(shop, "a", "3")
+}
+
+// TestHooksOfOneWeight runs three hooks of one weight: one after the other, by
+// name, up to the first that fails. The delete policies of those that have
+// succeeded before it count, and those after it are not made, as with Helm.
+func TestHooksOfOneWeight(t *testing.T) {
+	w := newWorld(t)
+	shop := w.ns("shop")
+	objects := func(value string) []string {
+		return []string{
+			configMap(shop, "a", value),
+			job(shop, "ha", `helm.sh/hook: pre-upgrade, helm.sh/hook-delete-policy: hook-succeeded`),
+			job(shop, "hb", `helm.sh/hook: pre-upgrade, helm.sh/hook-delete-policy: "before-hook-creation,hook-failed"`),
+			job(shop, "hc", `helm.sh/hook: pre-upgrade`),
+			job(shop, "p", `helm.sh/hook: pre-delete`),
+			job(shop, "q", `helm.sh/hook: pre-delete`),
+		}
+	}
+	w.deploy("web", objects("1"))
+	w.start()
+	w.until("web", ready)
+	fails := func(name string) {
+		t.Helper()
+		bd := w.until("web", in(fleet.ErrApplied))
+		if want := "pre-upgrade hook Job " + shop + "/" + name + ": failed"; !strings.Contains(deployedMessage(bd), want) {
+			t.Errorf("message %q does not say %q", deployedMessage(bd), want)
+		}
+		w.untilValue(shop, "a", "1")
+	}
+
+	w.deploy("web", objects("2"))
+	w.until("web", says("pre-upgrade hook Job "+shop+"/ha"))
+	w.absent("batch/v1/Job", shop, "hb")
+	w.end(shop, "ha", "Complete")
+	w.until("web", says("pre-upgrade hook Job "+shop+"/hb"))
+	w.end(shop, "hb", "Failed")
+	fails("hb")
+	for _, name := range []string{"ha", "hb", "hc"} {
+		w.absent("batch/v1/Job", shop, name)
+	}
+
+	// All of them run again for the next content, those that had succeeded too.
+	w.deploy("web", objects("3"))
+	w.until("web", says("pre-upgrade hook Job "+shop+"/ha"))
+	w.end(shop, "ha", "Complete")
+	second := w.end(shop, "hb", "Complete").GetUID()
+	third := w.end(shop, "hc", "Failed").GetUID()
+	fails("hc")
+	w.absent("batch/v1/Job", shop, "ha")
+	if b, c := w.must("batch/v1/Job", shop, "hb"), w.must("batch/v1/Job", shop, "hc"); b.GetUID() != second || c.GetUID() != third {
+		t.Error("a hook was made anew after one had failed")
+	}
+
+	w.deploy("web", objects("4"))
+	w.end(shop, "ha", "Complete")
+	w.endAnew(shop, "hb", second)
+	w.endAnew(shop, "hc", third)
+	w.until("web", ready)
+	w.untilValue(shop, "a", "4")
+	w.absent("batch/v1/Job", shop, "ha")
+
+	// A removal runs all of them again, as nothing else could bring it on.
+	w.deploy("web", nil, func(bd *fleet.BundleDeployment) { bd.Spec.Removal = &fleet.Removal{Reason: "test"} })
+	first := w.end(shop, "p", "Complete").GetUID()
+	failed := w.end(shop, "q", "Failed").GetUID()
+	w.until("web", func(bd *fleet.BundleDeployment) error {
+		if s := bd.Status.RemovalState; s == nil || !strings.Contains(s.Message, "pre-delete hook Job "+shop+"/q: failed") {
+			return fmt.Errorf("removal: %+v", s)
+		}
+		return nil
+	})
+	w.untilValue(shop, "a", "4")
+	w.endAnew(shop, "p", first)
+	w.endAnew(shop, "q", failed)
+	w.until("web", gone)
+	for _, name := range []string{"p", "q", "hb", "hc"} {
+		w.absent("batch/v1/Job", shop, name)
+	}
+}
+
+// endAnew completes a Job once it is another one than before.
+func (w *world) endAnew(namespace, name string, before types.UID) {
+	w.t.Helper()
+	w.eventually(func() error {
+		live, err := w.object("batch/v1/Job", namespace, name)
+		if err == nil && live.GetUID() == before {
+			err = fmt.Errorf("%s is not made anew", name)
+		}
+		return err
+	})
+	w.end(namespace, name, "Complete")
 }
 
 func TestHookThatTakesTooLong(t *testing.T) {
