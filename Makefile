@@ -87,7 +87,7 @@ golden: ## Rewrite golden files
 
 .PHONY: soak
 soak: build controlplane ## Run fleets through scripts and faults (SEEDS=500 REAL=20; SEED=7 replays one and tells its story)
-	go test -count=1 -timeout 4h ./internal/soak -run 'TestSeeds|TestRealSeeds' -wide -v \
+	go test -count=1 -timeout 4h ./internal/soak -run 'TestSeeds|TestRealSeeds' -v \
 		$(if $(SEED),-seed=$(SEED) -real=$(if $(REAL),1,0),-seeds=$(or $(SEEDS),500) -real=$(or $(REAL),20))
 
 .PHONY: mutants

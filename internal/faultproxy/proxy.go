@@ -29,6 +29,9 @@ type Proxy struct {
 	current *session
 	numbers map[string]int
 	passed  []apireq.Request
+	total   int
+	most    int
+	beyond  func()
 	earlier earlier
 }
 
@@ -86,6 +89,13 @@ func (p *Proxy) Cut(cut bool) {
 	}
 }
 
+// Bound has beyond called once the client has made more requests than most, ever.
+func (p *Proxy) Bound(most int, beyond func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.most, p.beyond = most, beyond
+}
+
 // Reset forgets the counts and the answers that were kept.
 func (p *Proxy) Reset() {
 	p.earlier.forget()
@@ -135,10 +145,15 @@ var (
 func (p *Proxy) begin(q apireq.Request) (Fault, int, error) {
 	p.mu.Lock()
 	p.passed = append(p.passed, q)
+	p.total++
+	ranAway := p.beyond != nil && p.total == p.most+1
 	key := q.Verb + " " + q.Path()
 	p.numbers[key]++
-	n, decide, cut := p.numbers[key], p.decide, p.cut
+	n, decide, cut, beyond := p.numbers[key], p.decide, p.cut, p.beyond
 	p.mu.Unlock()
+	if ranAway {
+		beyond()
+	}
 	if cut {
 		return Fault{}, n, errCut
 	}

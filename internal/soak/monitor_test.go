@@ -23,15 +23,10 @@ const agentName = "flotilla-agent"
 // monitor sees every write of every program, and knows what none of them may
 // ever do, whatever faults there are.
 type monitor struct {
-	fail func(format string, args ...any)
-	// runaway ends the process.
-	runaway func()
-	names   names
+	fail  func(format string, args ...any)
+	names names
 
 	mu sync.Mutex
-	// writes counts all writes: programs may run in a circle in which no time
-	// passes, which nobody else would end.
-	writes int
 	// wishes are, for each object of a bundle on a cluster, how people have
 	// wanted it.
 	wishes map[wish]wished
@@ -71,18 +66,6 @@ func newMonitor(n names, fail func(format string, args ...any)) *monitor {
 	}
 }
 
-// most is how many writes no world comes near.
-const most = 50_000
-
-// count ends the process where programs run away.
-func (m *monitor) count(c memapi.Change) {
-	if m.writes++; m.writes < most {
-		return
-	}
-	m.fail("%d writes, the last one: %s", m.writes, c.Request)
-	m.runaway()
-}
-
 // note takes in what people want from now on.
 func (m *monitor) note(now *model) {
 	if m == nil {
@@ -119,7 +102,6 @@ func (m *monitor) spoke(cluster string) func(memapi.Change) {
 		}
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		m.count(c)
 		switch c.Kind.Kind {
 		case "Job":
 			m.job(cluster, c)
@@ -166,7 +148,6 @@ func (m *monitor) deleted(at place) {
 func (m *monitor) hub(c memapi.Change) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.count(c)
 	switch {
 	case c.Kind.Kind == "ConfigMap" && namespaceOf(c) == fleet.ContentNamespace && c.After != nil:
 		holder := &corev1.ConfigMap{}

@@ -96,7 +96,7 @@ func (m mutant) caught(t *testing.T, overlay string) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("the mutant does not build: %v\n%s", err, out)
 	}
-	run := exec.Command(program, "-test.failfast", "-test.run", "^(TestSeeds|TestHarmAtEachWrite)$", "-test.timeout", "8m", "-wide", "-seeds", *mutantSeeds)
+	run := exec.Command(program, "-test.failfast", "-test.run", "^(TestSeeds|TestHarmAtEachWrite|TestBackupTakesNothingBack)$", "-test.timeout", "8m", "-seeds", *mutantSeeds)
 	run.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	out, err := run.CombinedOutput()
 	if err == nil {

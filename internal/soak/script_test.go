@@ -330,7 +330,7 @@ func (w *world) stepWithdraw() string {
 // stepDepart deletes the record of a cluster.
 func (w *world) stepDepart() string {
 	c := w.model.clusters[w.rand.IntN(len(w.model.clusters))]
-	if !*wide || c.away || w.removing(c) {
+	if c.away || w.removing(c) {
 		return ""
 	}
 	w.departed = true

@@ -24,6 +24,7 @@ import (
 	"github.com/flotilla-sh/flotilla/internal/apply"
 	"github.com/flotilla-sh/flotilla/internal/faultproxy"
 	"github.com/flotilla-sh/flotilla/internal/hub"
+	"github.com/flotilla-sh/flotilla/internal/memapi"
 	clusternames "github.com/flotilla-sh/flotilla/internal/names"
 	"github.com/flotilla-sh/flotilla/internal/render"
 )
@@ -60,6 +61,8 @@ type world struct {
 	pace  pace
 	model *model
 	watch *monitor // nil where nobody watches every write
+	// memory are the API servers in memory, the hub's first.
+	memory []*memapi.Server
 
 	hub    *component
 	agents []*component
@@ -99,7 +102,7 @@ func newWorld(t *testing.T, seed uint64, id string, s servers, p pace) *world {
 	w := &world{
 		t: t, seed: seed, rand: rand.New(rand.NewPCG(seed, 1)), pace: p, begin: time.Now(),
 		model:  &model{names: namesOf(id), bundles: map[string]*bundle{}},
-		edited: map[string]bool{}, cut: map[int]bool{}, gitops: *wide && seed%5 == 2, luck: rand.New(rand.NewPCG(seed, 2)),
+		edited: map[string]bool{}, cut: map[int]bool{}, gitops: seed%5 == 2, luck: rand.New(rand.NewPCG(seed, 2)),
 	}
 	w.git = newGitServer(seed, p.fault/4, w.trace)
 	w.direct.hub = w.client(s.hub)
@@ -177,8 +180,7 @@ func (w *world) hubComponent(config *rest.Config) *component {
 
 func (w *world) agent(i int, s servers) *component {
 	name, poll := fmt.Sprintf("c%d", i+1), time.Duration(0)
-	if *wide && w.seed%6 == 1 {
-		// Lists may come from a cache that is behind; a watch begins with the truth.
+	if w.seed%6 == 1 {
 		poll = w.pace.poll
 	}
 	toHub, toSpoke := w.proxy(name+" to hub"), w.proxy(name+" to itself")
