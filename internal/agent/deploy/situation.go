@@ -141,7 +141,12 @@ func Decide(f Facts) Decision {
 // it is finished and corrected as the hub last wanted it.
 func local(f Facts) Decision {
 	if f.Listed {
-		d := correction(f, Decision{Situation: Kept})
+		d := Decision{Situation: Kept}
+		if f.Finished {
+			// A correction of half a release would apply the rest of it at once,
+			// past its hooks and waves.
+			d = correction(f, d)
+		}
 		d.Message = "the hub does not have this deployment, and did not mark it for removal: everything is kept"
 		return d
 	}

@@ -55,6 +55,7 @@ func TestDecide(t *testing.T) {
 		"vanished while being removed":                {Facts{Listed: true, Recorded: true, Removing: true}, Marked, Remove},
 		"vanished from the hub":                       {Facts{Listed: true, Recorded: true, Finished: true}, Kept, Rest},
 		"vanished unfinished":                         {Facts{Listed: true, Recorded: true}, Kept, Rest},
+		"vanished unfinished, drift to be corrected":  {Facts{Listed: true, Recorded: true, Drifted: true, Correct: true}, Kept, Rest},
 		"vanished, drift to be corrected":             {Facts{Listed: true, Recorded: true, Finished: true, Drifted: true, Correct: true}, Drifted, Correct},
 		"the hub is away, all is applied":             {Facts{Recorded: true, Finished: true}, Settled, Rest},
 		"the hub is away, unfinished":                 {Facts{Recorded: true}, Outdated, Deploy},
