@@ -40,7 +40,7 @@ var mutants = []mutant{
 	},
 	{
 		"a deployment that the hub does not have is removed", "internal/agent/deploy/situation.go",
-		"d := correction(f, Decision{Situation: Kept})", "d := Decision{Situation: Marked, Action: Remove}",
+		"d := Decision{Situation: Kept}", "d := Decision{Situation: Marked, Action: Remove}",
 	},
 	{
 		"a report that was lost is not repeated", "internal/agent/deploy/deploy.go",
