@@ -148,6 +148,9 @@ func (o *observer) Dressed(apply.Owner, string) {}
 // Await does nothing: nothing of what is simulated runs to an end.
 func (o *observer) Await(context.Context, apply.Owner, []apply.Ref) {}
 
+// Read does nothing: nothing of what is simulated is out of reach.
+func (o *observer) Read(context.Context, string, []apply.Ref) error { return nil }
+
 // Gone forgets a deployment.
 func (o *observer) Gone(_ context.Context, label string) {
 	o.mu.Lock()
