@@ -31,7 +31,7 @@ var mutants = []mutant{
 		"	if err := c.save(ctx, j.name, next); err != nil {\n		return err\n	}\n	kept := *next\n", "	kept := *next\n",
 	},
 	{
-		"the hub's word of earlier is taken for its last one", "internal/agent/deploy/job.go",
+		"the hub's word of earlier is taken for its last one", "internal/agent/deploy/desired.go",
 		"return r != nil && r.UID == string(d.UID) && d.Generation < r.Generation", "return r != nil && false",
 	},
 	{
