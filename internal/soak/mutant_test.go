@@ -28,7 +28,7 @@ var mutants = []mutant{
 	},
 	{
 		"what is about to be applied is not written down before", "internal/agent/deploy/release.go",
-		"	if err := c.save(ctx, j.name, next); err != nil {\n		return err\n	}\n	kept := *next\n", "	kept := *next\n",
+		"	if err := c.save(ctx, j.name, next); err != nil {\n		return err\n	}\n	c.update(j.name, func(j *job) { j.stale = false })", "	c.update(j.name, func(j *job) { j.stale = false })",
 	},
 	{
 		"the hub's word of earlier is taken for its last one", "internal/agent/deploy/desired.go",

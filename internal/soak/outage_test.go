@@ -92,7 +92,7 @@ func TestWavesGetTheirTime(t *testing.T) {
 		w.agents[0].restart()
 		begin := time.Now()
 		state(10*time.Minute, says("not ready within 5m0s (helm.timeoutSeconds): Deployment default/slow"))
-		if took := time.Since(begin); took < 30*time.Second || took > 4*time.Minute {
+		if took := time.Since(begin); took < 30*time.Second {
 			t.Errorf("given up %s after the last outage\n%s", took, w.story())
 		}
 		w.stop()
