@@ -55,26 +55,48 @@ func (c *Checker) Health(ctx context.Context, ref apply.Ref, w Wanted) (Finding,
 // Drift reads an object and compares it with what the apply of desired would
 // make of it. The baseline is what was applied last.
 func (c *Checker) Drift(ctx context.Context, desired *unstructured.Unstructured, baseline apply.Entry, w Wanted) (Finding, error) {
+	return settled(func() (Finding, bool, error) { return c.driftOnce(ctx, desired, baseline, w) })
+}
+
+// looks is how often an object is compared anew that changes while it is
+// compared.
+const looks = 3
+
+// settled looks again where the object has changed between the read and the dry
+// run: their difference is not what anybody has changed.
+func settled(look func() (f Finding, moved bool, err error)) (f Finding, err error) {
+	moved := true
+	for n := 0; n < looks && moved && err == nil; n++ {
+		f, moved, err = look()
+	}
+	return f, err
+}
+
+func moved(wanted, live *unstructured.Unstructured) bool {
+	return wanted.GetResourceVersion() != live.GetResourceVersion()
+}
+
+func (c *Checker) driftOnce(ctx context.Context, desired *unstructured.Unstructured, baseline apply.Entry, w Wanted) (f Finding, again bool, err error) {
 	ref := apply.RefOf(desired)
 	live, err := c.as(w).Get(ctx, ref)
 	if apierrors.IsNotFound(err) || apply.IsNoKind(err) {
-		return missing(ref, w.Rules), nil
+		return missing(ref, w.Rules), false, nil
 	}
 	if err != nil {
-		return Finding{}, err
+		return Finding{}, false, err
 	}
 	finding := found(ref, live, w)
 	if apply.OwnedByAnother(live, w.Owner) {
 		finding.Drift = modified(ref)
 		finding.Drift.Create, finding.Drift.Exist = true, true
-		return finding, nil
+		return finding, false, nil
 	}
 	if live.GetDeletionTimestamp() != nil {
-		return finding, nil
+		return finding, false, nil
 	}
 	wanted, err := c.as(w).DryRun(ctx, desired, w.Owner.Manager)
 	if apply.IsNoKind(err) {
-		return finding, nil // its version is not served any more: nothing can be told
+		return finding, false, nil // its version is not served any more: nothing can be told
 	}
 	if apply.IsRefusal(err) {
 		// A webhook that knows no dry run, or an object that cannot be changed
@@ -82,38 +104,42 @@ func (c *Checker) Drift(ctx context.Context, desired *unstructured.Unstructured,
 		if finding.Seen.UID != baseline.UID || finding.Seen.Fields != baseline.Fields {
 			finding.Drift = modified(ref)
 		}
-		return finding, nil
+		return finding, false, nil
 	}
 	if err != nil {
-		return Finding{}, err
+		return Finding{}, false, err
 	}
 	finding.Drift, err = drift(wanted, live, w)
-	return finding, err
+	return finding, moved(wanted, live), err
 }
 
 // Dressed compares what a bundle has set on its namespace with what is there. A
 // namespace that is gone, or that the bundle's account may not read, tells
 // nothing.
 func (c *Checker) Dressed(ctx context.Context, w Wanted) (Finding, error) {
+	return settled(func() (Finding, bool, error) { return c.dressedOnce(ctx, w) })
+}
+
+func (c *Checker) dressedOnce(ctx context.Context, w Wanted) (f Finding, again bool, err error) {
 	desired := w.Dress.Object()
 	finding := Finding{Ref: apply.RefOf(desired), Health: Health{Ready: true}}
 	live, err := c.as(w).Get(ctx, finding.Ref)
 	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) || err == nil && live.GetDeletionTimestamp() != nil {
-		return finding, nil
+		return finding, false, nil
 	}
 	if err != nil {
-		return Finding{}, err
+		return Finding{}, false, err
 	}
 	w.Owner.Manager = apply.DressManager(w.Owner)
 	wanted, err := c.as(w).DryRun(ctx, desired, w.Owner.Manager)
 	if apply.IsRefusal(err) || apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
-		return finding, nil
+		return finding, false, nil
 	}
 	if err != nil {
-		return Finding{}, err
+		return Finding{}, false, err
 	}
 	finding.Drift, err = drift(wanted, live, w)
-	return finding, err
+	return finding, moved(wanted, live), err
 }
 
 func found(ref apply.Ref, live *unstructured.Unstructured, w Wanted) Finding {
