@@ -169,7 +169,7 @@ type agent struct {
 	drift      *drift.Controller
 	watcher    *observe.Watcher
 	report     *report.Reporter
-	beat       heartbeat.Beat
+	beat       *heartbeat.Beat
 	beside     *beside.Watcher
 }
 
@@ -235,11 +235,13 @@ func (a *agent) assemble(client *apply.Client, found *discovery.DiscoveryClient)
 		Renderer: &render.Renderer{Engine: o.Renderer, Version: found}, Teller: a.events,
 	})
 	watching.deployments = a.deploy
+	a.beat = heartbeat.New(heartbeat.Options{
+		Hub: a.hub, Identity: o.Identity, Interval: o.Heartbeat, Clock: o.Clock, Anew: func() { a.report.Anew() },
+	})
 	a.report = report.New(report.Options{
-		Hub: a.hub, Kinds: client.Kinds, Version: found, Clock: o.Clock, Namespace: o.Namespace, Unknown: a.deploy.Unknown,
+		Hub: a.hub, Tell: a.beat.Tell, Kinds: client.Kinds, Version: found, Clock: o.Clock, Namespace: o.Namespace, Unknown: a.deploy.Unknown,
 	})
 	a.beside = &beside.Watcher{Objects: client.Objects, Namespaces: o.RancherFleet, Tell: a.deploy.Beside, Clock: o.Clock}
-	a.beat = heartbeat.Beat{Hub: a.hub, Identity: o.Identity, Interval: o.Heartbeat, Clock: o.Clock, Anew: a.report.Anew}
 }
 
 // unlimited takes the client's own rate limit off: the API server's fairness

@@ -160,7 +160,6 @@ func makeWorld(t *testing.T) *world {
 		fleet.ClusterLabel: "spoke", fleet.ClusterNamespaceLabel: w.namespace,
 	}}})
 	w.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: fleet.CapabilitiesName}})
-	w.create(&fleet.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "spoke"}})
 	t.Cleanup(func() { w.stop() })
 	return w
 }

@@ -65,12 +65,12 @@ func TestNothingIsRemovedWithoutTheMark(t *testing.T) {
 	w.stop()
 	w.start()
 	w.eventually(func() error {
-		cluster := &fleet.Cluster{}
-		if err := server.client.Get(w.ctx, client.ObjectKey{Namespace: w.namespace, Name: "spoke"}, cluster); err != nil {
+		lease, err := w.object("coordination.k8s.io/v1/Lease", w.namespace, fleet.AgentName)
+		if err != nil {
 			return err
 		}
-		if cluster.Status.Agent.KubernetesVersion == "" {
-			return fmt.Errorf("agent: %+v", cluster.Status.Agent)
+		if said := lease.GetAnnotations()[fleet.AgentReportAnnotation]; !strings.Contains(said, `"kubernetesVersion":"v1`) {
+			return fmt.Errorf("the agent says %q", said)
 		}
 		return nil
 	})

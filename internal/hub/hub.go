@@ -195,10 +195,13 @@ func dropUnread(obj any) (any, error) {
 	if o, ok := obj.(client.Object); ok {
 		o.SetManagedFields(nil)
 	}
-	if report, ok := obj.(*corev1.ConfigMap); ok {
-		for key, text := range report.Data {
-			report.Data[key] = unique.Make(text).Value()
+	switch o := obj.(type) {
+	case *corev1.ConfigMap:
+		for key, text := range o.Data {
+			o.Data[key] = unique.Make(text).Value()
 		}
+	case *coordinationv1.Lease:
+		lease.Trim(o)
 	}
 	return obj, nil
 }

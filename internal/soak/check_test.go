@@ -235,7 +235,7 @@ func (w *world) quiet() {
 }
 
 // restless matches writes that nothing calls for once all is well. Heartbeats,
-// the agent's sign of life every quarter of an hour and the sweep of content
+// that the hub notes them every quarter of an hour, and the sweep of content
 // that nothing names any more go on.
 func restless(r apireq.Request) bool {
 	if !r.Writes() {

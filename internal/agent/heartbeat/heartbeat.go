@@ -1,30 +1,41 @@
-// Package heartbeat tells the hub that the agent is alive, and nothing else.
+// Package heartbeat tells the hub that the agent is alive, and what there is to
+// say of the agent itself. It is the only writer of the agent's Lease on the
+// hub.
 package heartbeat
 
 import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/clock"
+
+	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
 
-// retry is when a beat that did not reach the hub is tried again, as long as
-// that is sooner than the next one.
-const retry = 5 * time.Second
+const (
+	// retry is when a beat that did not reach the hub is tried again, as long
+	// as that is sooner than the next one.
+	retry = 5 * time.Second
+	// first is how long the first beat waits for something to say: that is
+	// known in a moment, and spares the hub a second look.
+	first = time.Second
+)
 
-// Hub takes a merge patch of the agent's Lease, and tells whether the Lease is
-// another one than before, or an earlier state of it.
+// Hub takes a merge patch of the agent's Lease. It answers what the Lease says of
+// the agent now, and whether it is another Lease than before, or an earlier state
+// of it.
 type Hub interface {
-	PatchLease(ctx context.Context, patch []byte) (lost bool, err error)
+	PatchLease(ctx context.Context, patch []byte) (says string, lost bool, err error)
 }
 
-// Beat renews the agent's Lease without reading it.
-type Beat struct {
+// Options are what a heartbeat is made from.
+type Options struct {
 	Hub Hub
 	// Identity names this agent.
 	Identity string
@@ -36,36 +47,89 @@ type Beat struct {
 	Anew func()
 }
 
+// Beat renews the agent's Lease without reading it.
+type Beat struct {
+	Options
+	wake chan struct{}
+	// says is what the Lease says of this agent, by the hub's last answer.
+	says string
+
+	mu sync.Mutex
+	// report is what it is to say, as JSON; empty before it is known.
+	report string
+}
+
+// New returns a heartbeat that has nothing to say yet.
+func New(o Options) *Beat { return &Beat{Options: o, wake: make(chan struct{}, 1)} }
+
+// Tell says something of this agent to the hub, at once where it is news. It is
+// said again where an answer of the hub shows that it was lost.
+func (b *Beat) Tell(r fleet.AgentReport) {
+	raw, err := json.Marshal(r)
+	if err != nil {
+		panic("a report is not JSON: " + err.Error())
+	}
+	b.mu.Lock()
+	news := b.report != string(raw)
+	b.report = string(raw)
+	b.mu.Unlock()
+	if !news {
+		return
+	}
+	select {
+	case b.wake <- struct{}{}:
+	default:
+	}
+}
+
 // Run beats at once and then at every interval, until ctx ends.
-func (b Beat) Run(ctx context.Context) {
+func (b *Beat) Run(ctx context.Context) {
+	pause := first
 	for {
-		pause := wait.Jitter(b.Interval*19/20, 0.1)
-		lost, err := b.once(ctx)
-		switch {
-		case err == nil:
-			if lost && b.Anew != nil {
-				b.Anew()
-			}
-		case ctx.Err() == nil:
-			logr.FromContextOrDiscard(ctx).Info("the hub did not take the heartbeat", "error", err.Error())
-			pause = min(pause, wait.Jitter(retry, 0.5))
-		}
 		select {
 		case <-ctx.Done():
 			return
 		case <-b.Clock.After(pause):
+		case <-b.wake:
+		}
+		pause = wait.Jitter(b.Interval*19/20, 0.1)
+		forgotten, err := b.once(ctx)
+		switch {
+		case err != nil && ctx.Err() == nil:
+			logr.FromContextOrDiscard(ctx).Info("the hub did not take the heartbeat", "error", err.Error())
+			pause = min(pause, wait.Jitter(retry, 0.5))
+		case forgotten:
+			pause = 0
 		}
 	}
 }
 
-func (b Beat) once(ctx context.Context) (lost bool, err error) {
-	patch, err := json.Marshal(map[string]any{"spec": map[string]any{
+// once beats. What the Lease says already is not sent; forgotten is true where
+// the answer shows that it does not say it any more.
+func (b *Beat) once(ctx context.Context) (forgotten bool, err error) {
+	b.mu.Lock()
+	report := b.report
+	b.mu.Unlock()
+	patch := map[string]any{"spec": map[string]any{
 		"renewTime":            metav1.NewMicroTime(b.Clock.Now()),
 		"holderIdentity":       b.Identity,
 		"leaseDurationSeconds": int32(b.Interval / time.Second),
-	}})
+	}}
+	telling := report != "" && report != b.says
+	if telling {
+		patch["metadata"] = map[string]any{"annotations": map[string]string{fleet.AgentReportAnnotation: report}}
+	}
+	raw, err := json.Marshal(patch)
 	if err != nil {
 		return false, fmt.Errorf("encode the heartbeat: %w", err)
 	}
-	return b.Hub.PatchLease(ctx, patch)
+	says, lost, err := b.Hub.PatchLease(ctx, raw)
+	if err != nil {
+		return false, err
+	}
+	b.says = says
+	if lost && b.Anew != nil {
+		b.Anew()
+	}
+	return report != "" && says != report && !telling, nil
 }

@@ -37,7 +37,7 @@ type Client struct {
 	namespace string
 
 	mu sync.Mutex
-	// lease is what the agent's Lease says of its Cluster and its hub.
+	// lease is what the agent's Lease says of its hub.
 	lease *metav1.PartialObjectMetadata
 	// beaten is the Lease as it was read first, or written last.
 	beaten metav1.ObjectMeta
@@ -101,28 +101,29 @@ func metaOf(raw []byte, err error) (metav1.ObjectMeta, error) {
 	return meta.ObjectMeta, nil
 }
 
-// PatchLease merges patch into the agent's Lease, and tells whether the hub has
-// lost the one that was known: this is another one, or an earlier state of it,
-// as after a restored backup.
-func (c *Client) PatchLease(ctx context.Context, patch []byte) (bool, error) {
+// PatchLease merges patch into the agent's Lease. It returns what that says of the
+// agent, and whether the hub has lost the one that was known: this is another
+// one, or an earlier state of it, as after a restored backup.
+func (c *Client) PatchLease(ctx context.Context, patch []byte) (string, bool, error) {
 	now, err := metaOf(c.rest.Patch(types.MergePatchType).AbsPath("/apis/coordination.k8s.io/v1/namespaces", c.namespace, "leases", fleet.AgentName).
 		SetHeader("Accept", metadataOnly).Body(patch).Do(ctx).Raw())
 	if err != nil {
-		return false, err
+		return "", false, err
 	}
+	says := now.Annotations[fleet.AgentReportAnnotation]
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	before := c.beaten
 	c.beaten = now
 	if !lost(before, now) {
-		return false, nil
+		return says, false, nil
 	}
 	c.lease = nil
 	select {
 	case c.lost <- struct{}{}:
 	default: // it is known already
 	}
-	return true, nil
+	return says, true, nil
 }
 
 // lost tells whether the state of a Lease does not follow from another one.
@@ -140,22 +141,11 @@ func (c *Client) PatchCapabilities(ctx context.Context, patch []byte) error {
 	return c.merge(ctx, "/api/v1/namespaces/"+c.namespace+"/configmaps/"+fleet.CapabilitiesName, patch)
 }
 
-// Cluster returns the namespace and name of the agent's Cluster, which stand
-// on its Lease.
-func (c *Client) Cluster(ctx context.Context) (types.NamespacedName, error) {
-	lease, err := c.readLease(ctx)
-	if err != nil {
-		return types.NamespacedName{}, err
-	}
-	name := types.NamespacedName{
-		Namespace: marked(lease, fleet.ClusterNamespaceLabel),
-		Name:      marked(lease, fleet.ClusterLabel),
-	}
-	if name.Name == "" || name.Namespace == "" {
-		return name, fmt.Errorf("the Lease %s/%s on the hub has no label %s: it was not made by the hub's registration",
-			c.namespace, fleet.AgentName, fleet.ClusterLabel)
-	}
-	return name, nil
+// Meet sees to it that the agent's Lease has been read, so that one that is made
+// anew later is told from it.
+func (c *Client) Meet(ctx context.Context) error {
+	_, err := c.readLease(ctx)
+	return err
 }
 
 // Identity returns the identity of the hub, which stands on the agent's Lease;
@@ -200,11 +190,6 @@ func (c *Client) readLease(ctx context.Context) (*metav1.PartialObjectMetadata, 
 // long names.
 func marked(o *metav1.PartialObjectMetadata, key string) string {
 	return cmp.Or(o.Annotations[key], o.Labels[key])
-}
-
-// PatchCluster merges patch into the status of a Cluster.
-func (c *Client) PatchCluster(ctx context.Context, cluster types.NamespacedName, patch []byte) error {
-	return c.merge(ctx, "/apis/"+fleet.SchemeGroupVersion.String()+"/namespaces/"+cluster.Namespace+"/clusters/"+cluster.Name+"/status", patch)
 }
 
 func (c *Client) merge(ctx context.Context, path string, patch []byte) error {

@@ -1,6 +1,6 @@
-// Package report tells the hub what the agent's cluster is: its Kubernetes
-// version and the kinds that it serves, and now and then that the agent is
-// there.
+// Package report finds out what the agent's cluster is: its Kubernetes version
+// and the kinds that it serves. It reports the kinds to the hub, and gives the
+// heartbeat what there is to say of the agent.
 package report
 
 import (
@@ -12,8 +12,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/utils/clock"
@@ -24,9 +22,6 @@ import (
 const (
 	// refresh is how often the cluster is looked at by itself.
 	refresh = 10 * time.Minute
-	// seenEvery is how often the hub's Cluster is told that the agent is
-	// there, where nothing else has changed; the Lease tells it otherwise.
-	seenEvery = 15 * time.Minute
 	// settle gathers changes of kinds, which come in numbers.
 	settle = 500 * time.Millisecond
 	retry  = 10 * time.Second
@@ -35,8 +30,8 @@ const (
 // Hub takes the report.
 type Hub interface {
 	PatchCapabilities(ctx context.Context, patch []byte) error
-	PatchCluster(ctx context.Context, cluster types.NamespacedName, patch []byte) error
-	Cluster(ctx context.Context) (types.NamespacedName, error)
+	// Meet sees to it that the agent's Lease has been read.
+	Meet(ctx context.Context) error
 }
 
 // Kinds lists what the cluster serves.
@@ -53,7 +48,9 @@ type Version interface {
 
 // Options are the parts that a Reporter works with.
 type Options struct {
-	Hub     Hub
+	Hub Hub
+	// Tell takes what there is to say of the agent.
+	Tell    func(fleet.AgentReport)
 	Kinds   Kinds
 	Version Version
 	Clock   clock.Clock
@@ -67,24 +64,21 @@ type Options struct {
 type Reporter struct {
 	Options
 	wake    chan struct{}
-	cluster types.NamespacedName
 	sent    facts
 	partial int // how often in a row some kinds could not be read
-	seen    time.Time
 	// lost is true where the hub may have lost what it was told.
 	lost atomic.Bool
 }
 
-// facts are what is reported.
+// facts are what the hub renders for.
 type facts struct {
 	version string
 	apis    string
-	unknown int
 }
 
 // New returns a reporter that has reported nothing yet.
 func New(o Options) *Reporter {
-	return &Reporter{Options: o, wake: make(chan struct{}, 1), sent: facts{unknown: -1}}
+	return &Reporter{Options: o, wake: make(chan struct{}, 1)}
 }
 
 // Wake asks for a report soon, as the kinds of the cluster may have changed.
@@ -139,27 +133,19 @@ func (r *Reporter) once(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	r.Tell(fleet.AgentReport{Namespace: r.Namespace, KubernetesVersion: now.version, UnknownDeployments: r.Unknown()})
 	if r.lost.Swap(false) {
-		r.sent, r.seen = facts{unknown: -1}, time.Time{}
+		r.sent = facts{}
 	}
-	// Asked first: a Lease that is lost after that makes all be told again.
-	if r.cluster.Name == "" {
-		cluster, err := r.Hub.Cluster(ctx)
-		if err != nil {
-			return fmt.Errorf("find the Cluster of this agent: %w", err)
-		}
-		r.cluster = cluster
+	if now == r.sent {
+		return nil
 	}
-	if now.version != r.sent.version || now.apis != r.sent.apis {
-		if err := r.capabilities(ctx, now); err != nil {
-			return err
-		}
+	// Read first: a Lease that is lost after that makes all be told again.
+	if err := r.Hub.Meet(ctx); err != nil {
+		return fmt.Errorf("read the Lease of this agent on the hub: %w", err)
 	}
-	if now != r.sent || r.Clock.Since(r.seen) >= seenEvery {
-		if err := r.present(ctx, now); err != nil {
-			return err
-		}
-		r.seen = r.Clock.Now()
+	if err := r.capabilities(ctx, now); err != nil {
+		return err
 	}
 	r.sent = now
 	return nil
@@ -174,7 +160,7 @@ func (r *Reporter) look(ctx context.Context) (facts, error) {
 	if err != nil {
 		return facts{}, err
 	}
-	return facts{version: info.GitVersion, apis: strings.Join(apis, "\n"), unknown: r.Unknown()}, nil
+	return facts{version: info.GitVersion, apis: strings.Join(apis, "\n")}, nil
 }
 
 func (r *Reporter) capabilities(ctx context.Context, f facts) error {
@@ -186,28 +172,6 @@ func (r *Reporter) capabilities(ctx context.Context, f facts) error {
 	}
 	if err := r.Hub.PatchCapabilities(ctx, patch); err != nil {
 		return fmt.Errorf("report the capabilities: %w", err)
-	}
-	return nil
-}
-
-// present tells the hub's Cluster that the agent is there.
-func (r *Reporter) present(ctx context.Context, f facts) error {
-	status := map[string]any{
-		"agent": map[string]any{
-			"lastSeen":          metav1.NewTime(r.Clock.Now()),
-			"namespace":         r.Namespace,
-			"kubernetesVersion": f.version,
-		},
-	}
-	if f.unknown != r.sent.unknown {
-		status["unknownDeployments"] = f.unknown
-	}
-	patch, err := json.Marshal(map[string]any{"status": status})
-	if err != nil {
-		return fmt.Errorf("encode the report: %w", err)
-	}
-	if err := r.Hub.PatchCluster(ctx, r.cluster, patch); err != nil {
-		return fmt.Errorf("report to Cluster %s: %w", r.cluster, err)
 	}
 	return nil
 }

@@ -114,9 +114,9 @@ var herd = Row{
 const (
 	// beats is how many heartbeats of each agent are watched.
 	beats = 3
-	// reckoned are the requests of an agent in an hour that the window is too
-	// short for: its watch is opened again after 8 to 16 minutes, and its
-	// Cluster hears of it every fifteen.
+	// reckoned are the requests for a cluster in an hour that the window is too
+	// short for: its agent's watch is opened again after 8 to 16 minutes, and the
+	// hub writes every fifteen that the agent goes on.
 	reckoned = 5 + 4
 )
 

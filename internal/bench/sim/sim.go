@@ -101,11 +101,11 @@ func (f *Fleet) start(ctx context.Context, m Member) error {
 		Observer: observer, Clock: now,
 		KindsChanged: func() { reporter.Wake() },
 	})
+	beat := heartbeat.New(heartbeat.Options{Hub: client, Identity: "simulated", Interval: f.options.Heartbeat, Clock: now})
 	reporter = report.New(report.Options{
-		Hub: client, Kinds: f.options.Kinds, Version: known{f.options.Version}, Clock: now,
+		Hub: client, Tell: beat.Tell, Kinds: f.options.Kinds, Version: known{f.options.Version}, Clock: now,
 		Namespace: "cattle-fleet-system", Unknown: deployments.Unknown,
 	})
-	beat := heartbeat.Beat{Hub: client, Identity: "simulated", Interval: f.options.Heartbeat, Clock: now}
 	f.group.Go(func() { beat.Run(ctx) })
 	f.group.Go(func() { reporter.Run(ctx) })
 	f.group.Go(func() { deployments.Run(ctx) })

@@ -200,6 +200,9 @@ func (m *maker) cluster(c *fleet.Cluster) {
 	online := fleet.FindCondition(c.Status.Conditions, fleet.ConditionOnline)
 	switch {
 	case online != nil && online.Status == metav1.ConditionTrue:
+		if online.Reason == fleet.ReasonReportRefused {
+			m.note(at, online.Reason, online.Message)
+		}
 	case online != nil && online.Status == metav1.ConditionFalse:
 		shown.State = string(fleet.StateOffline)
 		m.silent[c.Namespace+"/"+c.Name] = shown.State

@@ -134,17 +134,16 @@ func TestAgentsHaveAPriorityLevel(t *testing.T) {
 		request            func(rest.Interface) *rest.Request
 		want               string
 	}{
-		"an agent lists":              {w.namespace, fleet.AgentName, get(own + "bundledeployments"), agents},
-		"an agent reports":            {w.namespace, fleet.AgentName, patch(own + "bundledeployments/x/status"), agents},
-		"an agent tells of a cluster": {w.namespace, fleet.AgentName, patch(own + "clusters/x/status"), agents},
-		"an agent fetches":            {w.namespace, fleet.AgentName, get("/api/v1/namespaces/" + fleet.ContentNamespace + "/configmaps/x"), agents},
-		"an agent's heartbeat":        {w.namespace, fleet.AgentName, patch(lease), agents},
-		"another's leader election":   {"other", "controller", update(lease), low},
-		"another controller":          {"other", "controller", get("/api/v1/namespaces/other/pods"), low},
-		"the hub lists":               {systemNamespace, "flotilla-hub", get(fleetPath + "bundledeployments"), low},
-		"the hub writes":              {systemNamespace, "flotilla-hub", patch(own + "bundledeployments/x"), low},
-		"a user lists":                {"", "alice", get(fleetPath + "bundledeployments"), users},
-		"a user reads pods":           {"", "alice", get("/api/v1/pods"), users},
+		"an agent lists":            {w.namespace, fleet.AgentName, get(own + "bundledeployments"), agents},
+		"an agent reports":          {w.namespace, fleet.AgentName, patch(own + "bundledeployments/x/status"), agents},
+		"an agent fetches":          {w.namespace, fleet.AgentName, get("/api/v1/namespaces/" + fleet.ContentNamespace + "/configmaps/x"), agents},
+		"an agent's heartbeat":      {w.namespace, fleet.AgentName, patch(lease), agents},
+		"another's leader election": {"other", "controller", update(lease), low},
+		"another controller":        {"other", "controller", get("/api/v1/namespaces/other/pods"), low},
+		"the hub lists":             {systemNamespace, "flotilla-hub", get(fleetPath + "bundledeployments"), low},
+		"the hub writes":            {systemNamespace, "flotilla-hub", patch(own + "bundledeployments/x"), low},
+		"a user lists":              {"", "alice", get(fleetPath + "bundledeployments"), users},
+		"a user reads pods":         {"", "alice", get("/api/v1/pods"), users},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, c, served := w.serviceAccount(tt.namespace, tt.account)

@@ -98,17 +98,53 @@ func TestRegisterMakesWhatBelongsToACluster(t *testing.T) {
 	}
 }
 
-func TestRegisteredAgentMayPatchItsOwnClusterAlone(t *testing.T) {
+// TestRegisteredAgentWritesInItsNamespaceAlone: nothing that registration makes
+// gives an agent a right elsewhere.
+func TestRegisteredAgentWritesInItsNamespaceAlone(t *testing.T) {
 	r := newRegistration(t)
 	r.reconcile()
-	roles := &rbacv1.RoleList{}
+	roles, bindings := &rbacv1.RoleList{}, &rbacv1.RoleBindingList{}
 	r.must(r.client.List(r.ctx, roles, client.InNamespace(r.namespace)))
-	if len(roles.Items) != 1 || len(roles.Items[0].Rules) != 1 {
-		t.Fatalf("roles: %+v", roles.Items)
+	r.must(r.client.List(r.ctx, bindings, client.InNamespace(r.namespace)))
+	if len(roles.Items)+len(bindings.Items) != 0 {
+		t.Errorf("roles %+v, bindings %+v", roles.Items, bindings.Items)
 	}
-	rule := roles.Items[0].Rules[0]
-	if len(rule.ResourceNames) != 1 || rule.ResourceNames[0] != "prod" || len(rule.Verbs) != 1 || rule.Verbs[0] != "patch" || rule.Resources[0] != "clusters/status" {
-		t.Errorf("the agent may: %+v", rule)
+}
+
+// TestRightsOfAnEarlierVersionGo: an agent could write the status of its Cluster
+// by a Role and a binding beside it.
+func TestRightsOfAnEarlierVersionGo(t *testing.T) {
+	r := newRegistration(t)
+	r.reconcile()
+	make := func(name string, labels map[string]string) [2]client.Object {
+		meta := r.meta(name)
+		meta.Labels = labels
+		role := &rbacv1.Role{ObjectMeta: r.meta(name), Rules: []rbacv1.PolicyRule{{
+			APIGroups: []string{fleet.Group}, Resources: []string{"clusters/status"}, ResourceNames: []string{"prod"}, Verbs: []string{"patch"},
+		}}}
+		binding := &rbacv1.RoleBinding{ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name}}
+		r.create(role)
+		r.create(binding)
+		return [2]client.Object{role, binding}
+	}
+	ours := map[string]string{fleet.ManagedLabel: "true", fleet.ClusterLabel: "prod", fleet.ClusterNamespaceLabel: r.namespace}
+	earlier := make("flotilla-agent-prod-0123456789ab", ours)
+	foreign := make("flotilla-agent-prod-viewers", nil)
+	other := make("viewers", ours)
+	r.must((&register.Controller{Client: r.client, Live: r.client}).WithdrawEarlier(r.ctx))
+	for _, obj := range earlier {
+		if r.exists(obj) {
+			t.Errorf("%T %s is there still", obj, obj.GetName())
+		}
+	}
+	for _, obj := range append(foreign[:], other[:]...) {
+		if !r.exists(obj) {
+			t.Errorf("%T %s is gone, which no hub has made", obj, obj.GetName())
+		}
+	}
+	binding := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: r.space, Name: fleet.AgentName}}
+	if !r.exists(binding) {
+		t.Error("the agent has lost its rights in its own namespace")
 	}
 }
 

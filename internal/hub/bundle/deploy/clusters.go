@@ -173,7 +173,7 @@ func registered(cluster *fleet.Cluster) bool {
 }
 
 // namespaceOf is the namespace of a cluster's deployments. It is not read from
-// the status, which an agent may write.
+// the status, which others may write.
 func namespaceOf(cluster *fleet.Cluster) string {
 	return names.ClusterNamespace(cluster.Namespace, cluster.Name)
 }

@@ -2,7 +2,7 @@
 // is measured by the hub's clock from the last change of an agent's Lease that
 // this hub saw, so a wrong clock on a cluster, or an hour in which the API
 // server was away, takes nobody offline. It writes the Online condition of
-// Clusters.
+// Clusters, and what agents tell of themselves.
 package lease
 
 import (
@@ -34,6 +34,9 @@ const (
 	missed = 3
 	// defaultHeartbeat is assumed where a Lease does not tell.
 	defaultHeartbeat = time.Minute
+	// workers is how many clusters are judged at once: a fleet that comes at
+	// once is to be seen soon.
+	workers = 8
 )
 
 // Contact knows how long the API server has been in reach without a gap: while
@@ -67,7 +70,7 @@ func (c *Controller) Setup(mgr ctrl.Manager) error {
 	c.seen = map[types.NamespacedName]sight{}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("cluster-lease").
-		WithOptions(controller.Options{RateLimiter: reconcile.Backoff[ctrl.Request]()}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: reconcile.Backoff[ctrl.Request]()}).
 		For(&fleet.Cluster{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, registered()))).
 		Watches(&coordinationv1.Lease{}, handler.EnqueueRequestsFromMapFunc(clusterOf), builder.WithPredicates(c.news())).
 		Complete(c)
@@ -79,7 +82,7 @@ func (c *Controller) Setup(mgr ctrl.Manager) error {
 func (c *Controller) news() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, after := e.ObjectOld.(*coordinationv1.Lease), e.ObjectNew.(*coordinationv1.Lease)
-		if heartbeat(before) != heartbeat(after) || after.Spec.RenewTime == nil {
+		if heartbeat(before) != heartbeat(after) || after.Spec.RenewTime == nil || says(before) != says(after) {
 			return true
 		}
 		for _, req := range clusterOf(context.Background(), after) {
@@ -133,25 +136,48 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err := c.Client.Get(ctx, key, lease); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	condition, again := c.judge(req.NamespacedName, cluster, lease)
 	patcher := c.statuses.Patcher(c.Client, cluster)
-	old := fleet.FindCondition(cluster.Status.Conditions, fleet.ConditionOnline)
-	changed := old == nil || old.Status != condition.Status
-	if changed {
-		fleet.SetCondition(&cluster.Status.Conditions, condition, c.Clock.Now())
-		c.tell(cluster, condition)
-	}
+	news, again := c.take(req.NamespacedName, cluster, lease)
 	if err := patcher.Status(ctx, cluster); err != nil {
 		return reconcile.Result(ctx, err)
 	}
+	if news != nil {
+		c.tell(cluster, *news)
+	}
 	return ctrl.Result{RequeueAfter: again}, nil
+}
+
+// take puts what a Lease tells on its Cluster. It returns the Online condition
+// where that is news, and when to look again. An agent that has never reported
+// is none: nothing is written before it does.
+func (c *Controller) take(key types.NamespacedName, cluster *fleet.Cluster, lease *coordinationv1.Lease) (news *fleet.Condition, again time.Duration) {
+	condition, again := c.judge(key, cluster, lease)
+	report, refused := reportOf(lease)
+	if refused != nil && condition.Status == metav1.ConditionTrue {
+		condition.Reason, condition.Message = fleet.ReasonReportRefused, refused.Error()
+	}
+	old := fleet.FindCondition(cluster.Status.Conditions, fleet.ConditionOnline)
+	if old == nil && condition.Reason == fleet.ReasonNeverSeen {
+		return nil, again
+	}
+	if old == nil || old.Status != condition.Status || old.Reason != condition.Reason {
+		fleet.SetCondition(&cluster.Status.Conditions, condition, c.Clock.Now())
+		news = &condition
+	}
+	if lease.Spec.RenewTime != nil {
+		c.mu.Lock()
+		last := c.look(key, lease.Spec.RenewTime.Time)
+		c.mu.Unlock()
+		describe(&cluster.Status, report, last, c.Clock.Now(), news != nil)
+	}
+	return news, again
 }
 
 // judge returns the Online condition and when to look again, and notes it: a
 // heartbeat that comes afterwards is seen in the light of this verdict.
 func (c *Controller) judge(key types.NamespacedName, cluster *fleet.Cluster, lease *coordinationv1.Lease) (fleet.Condition, time.Duration) {
 	if lease.Spec.RenewTime == nil {
-		c.forget(key) // the Lease was made anew
+		c.forget(key) // it is another Lease than the one that was seen
 		return fleet.Condition{Type: fleet.ConditionOnline, Status: metav1.ConditionUnknown, Reason: fleet.ReasonNeverSeen,
 			Message: "the agent has never reported"}, 0
 	}
@@ -200,11 +226,11 @@ func (c *Controller) forget(key types.NamespacedName) {
 }
 
 func (c *Controller) tell(cluster *fleet.Cluster, condition fleet.Condition) {
-	switch condition.Status {
-	case metav1.ConditionTrue:
-		c.Events.Eventf(cluster, nil, "Normal", fleet.ReasonOnline, "Watch", "the agent reports")
-	case metav1.ConditionFalse:
-		c.Events.Eventf(cluster, nil, "Warning", fleet.ReasonOffline, "Watch", "%s", condition.Message)
+	switch condition.Reason {
+	case fleet.ReasonOnline:
+		c.Events.Eventf(cluster, nil, "Normal", condition.Reason, "Watch", "the agent reports")
+	case fleet.ReasonOffline, fleet.ReasonReportRefused:
+		c.Events.Eventf(cluster, nil, "Warning", condition.Reason, "Watch", "%s", condition.Message)
 	}
 }
 

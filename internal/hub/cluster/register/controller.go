@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/flotilla-sh/flotilla/internal/content"
@@ -58,6 +59,9 @@ type Controller struct {
 
 // Setup adds the controller to a manager.
 func (c *Controller) Setup(mgr ctrl.Manager) error {
+	if err := mgr.Add(manager.RunnableFunc(c.withdraw)); err != nil {
+		return err
+	}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("cluster-register").
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: reconcile.Backoff[ctrl.Request]()}).
@@ -187,15 +191,8 @@ func (c *Controller) ensure(ctx context.Context, cluster *fleet.Cluster, namespa
 		}
 	}
 	var group errgroup.Group
-	for _, chain := range belongings(cluster, namespace, c.Hub) {
-		group.Go(func() error {
-			for _, obj := range chain {
-				if err := c.create(ctx, obj); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
+	for _, obj := range belongings(cluster, namespace, c.Hub) {
+		group.Go(func() error { return c.create(ctx, obj) })
 	}
 	return group.Wait()
 }
@@ -225,7 +222,7 @@ func (c *Controller) finalize(ctx context.Context, cluster *fleet.Cluster) error
 		return err
 	}
 	if deliberate {
-		// Not what the status says: agents may write that.
+		// Not what the status says, which a restore may have made up.
 		namespace := names.ClusterNamespace(cluster.Namespace, cluster.Name)
 		if err := c.deleteNamespace(ctx, namespace); err != nil {
 			return err

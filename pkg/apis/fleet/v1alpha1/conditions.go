@@ -33,7 +33,8 @@ const (
 	// ConditionReconciled tells about the last reconciliation of a cluster.
 	ConditionReconciled = "Reconciled"
 	// ConditionOnline is True while the agent of a cluster reports, False when
-	// it is silent, and Unknown where the hub cannot judge.
+	// it is silent, and Unknown where the hub cannot judge. A cluster whose agent
+	// has never reported has none.
 	ConditionOnline = "Online"
 	// ConditionRendered is False where a bundle could not be rendered for some
 	// of its clusters; the message names them.
@@ -54,6 +55,9 @@ const (
 	ReasonNotYetEffective = "NotYetEffective"
 	// ReasonOnline means that the agent reports.
 	ReasonOnline = "Online"
+	// ReasonReportRefused means that the agent reports, and says of itself what
+	// the hub does not take.
+	ReasonReportRefused = "ReportRefused"
 	// ReasonOffline means that the agent is silent.
 	ReasonOffline = "Offline"
 	// ReasonNeverSeen means that the agent has not reported yet.
