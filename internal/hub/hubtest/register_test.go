@@ -1,14 +1,18 @@
 package hubtest_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
+	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -98,11 +102,37 @@ func TestRegisterMakesWhatBelongsToACluster(t *testing.T) {
 	}
 }
 
-// TestRegisteredAgentWritesInItsNamespaceAlone: nothing that registration makes
-// gives an agent a right elsewhere.
+// TestRegisteredAgentWritesInItsNamespaceAlone asks the API server, with the
+// rights of the chart, what a registered agent may write.
 func TestRegisteredAgentWritesInItsNamespaceAlone(t *testing.T) {
 	r := newRegistration(t)
+	for _, obj := range r.chart(nil) {
+		if obj.GetKind() == "ClusterRole" && obj.GetName() == fleet.AgentName {
+			r.create(obj)
+			r.Cleanup(func() { r.must(client.IgnoreNotFound(r.client.Delete(context.Background(), obj))) })
+		}
+	}
 	r.reconcile()
+	_, agent, _ := r.serviceAccount(r.space, fleet.AgentName)
+	told := `{"metadata":{"annotations":{"` + fleet.AgentReportAnnotation + `":"{}"}}}`
+	ask := func(path string) error {
+		return agent.Patch(types.MergePatchType).AbsPath(path).Body([]byte(told)).Do(r.ctx).Error()
+	}
+	leases := "/apis/coordination.k8s.io/v1/namespaces/"
+	r.must(wait.PollUntilContextTimeout(r.ctx, 20*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+		return ask(leases+r.space+"/leases/"+fleet.AgentName) == nil, nil // as soon as the API server knows of the binding
+	}))
+	for _, path := range []string{
+		fleetPath + "namespaces/" + r.namespace + "/clusters/prod/status",
+		fleetPath + "namespaces/" + r.namespace + "/clusters/prod",
+		leases + r.space + "/leases/another",
+		leases + names.ClusterNamespace(r.namespace, "other") + "/leases/" + fleet.AgentName,
+		leases + systemNamespace + "/leases/flotilla-hub",
+	} {
+		if err := ask(path); !apierrors.IsForbidden(err) {
+			t.Errorf("the agent patches %s: %v, want that it may not", path, err)
+		}
+	}
 	roles, bindings := &rbacv1.RoleList{}, &rbacv1.RoleBindingList{}
 	r.must(r.client.List(r.ctx, roles, client.InNamespace(r.namespace)))
 	r.must(r.client.List(r.ctx, bindings, client.InNamespace(r.namespace)))
