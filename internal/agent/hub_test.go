@@ -188,7 +188,9 @@ func TestGenerationThatGoesBackHolds(t *testing.T) {
 }
 
 // reported matches the agent's report of its cluster.
-func reported(r apireq.Request) bool { return r.Resource == "clusters" }
+func reported(r apireq.Request) bool {
+	return r.Resource == "configmaps" && r.Name == fleet.CapabilitiesName
+}
 
 func TestUnchangedMakesNoWrites(t *testing.T) {
 	w := newWorld(t)
