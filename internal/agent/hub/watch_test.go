@@ -113,7 +113,7 @@ func (m *mailbox) beat(t *testing.T, c *Client, version string) {
 	m.mu.Lock()
 	m.lease = version
 	m.mu.Unlock()
-	if _, err := c.PatchLease(t.Context(), []byte(`{}`)); err != nil {
+	if _, _, err := c.PatchLease(t.Context(), []byte(`{}`)); err != nil {
 		t.Fatal(err)
 	}
 }
