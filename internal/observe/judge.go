@@ -1,8 +1,9 @@
 package observe
 
 import (
-	"strconv"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/flotilla-sh/flotilla/internal/apply"
 )
@@ -36,7 +37,7 @@ type tracked struct {
 // judge names what a sighting of an object calls for.
 func judge(t *tracked, seen Seen) Look {
 	switch {
-	case seen.UID == t.entry.UID && older(seen.ResourceVersion, t.entry.ResourceVersion):
+	case seen.UID == t.entry.UID && Older(seen.ResourceVersion, t.entry.ResourceVersion):
 		return LookAway
 	case seen.UID != t.accepted.UID, seen.Fields != t.accepted.Fields, seen.Generation != t.accepted.Generation:
 		return LookDrift
@@ -48,9 +49,9 @@ func judge(t *tracked, seen Seen) Look {
 	return LookAway
 }
 
-// older compares resource versions, which are numbers that grow.
-func older(a, b string) bool {
-	x, errX := strconv.ParseUint(a, 10, 64)
-	y, errY := strconv.ParseUint(b, 10, 64)
-	return errX == nil && errY == nil && x < y
+// Older tells whether resource version a is older than b. Those that cannot be
+// compared, such as none, are not.
+func Older(a, b string) bool {
+	order, err := resourceversion.CompareResourceVersion(a, b)
+	return err == nil && order < 0
 }

@@ -3,7 +3,6 @@ package deploy
 import (
 	"cmp"
 	"reflect"
-	"strconv"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -67,11 +66,4 @@ func lean(bd *fleet.BundleDeployment) *fleet.BundleDeployment {
 	out.ResourceVersion, out.Generation = bd.ResourceVersion, bd.Generation
 	out.DeletionTimestamp, out.Labels = bd.DeletionTimestamp, bd.Labels
 	return out
-}
-
-// olderVersion compares resource versions, which are numbers that grow.
-func olderVersion(a, b string) bool {
-	x, errX := strconv.ParseUint(a, 10, 64)
-	y, errY := strconv.ParseUint(b, 10, 64)
-	return errX == nil && errY == nil && x < y
 }

@@ -195,7 +195,7 @@ func (j *job) receive(bd *fleet.BundleDeployment) bool {
 		j.removal = nil // that was another deployment's
 	}
 	j.desired = lean(bd)
-	if bd.ResourceVersion == j.statusVersion || olderVersion(bd.ResourceVersion, j.statusVersion) {
+	if bd.ResourceVersion == j.statusVersion || observe.Older(bd.ResourceVersion, j.statusVersion) {
 		return news
 	}
 	reported, err := json.Marshal(bd.Status)

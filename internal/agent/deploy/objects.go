@@ -187,14 +187,17 @@ func (r *release) refused(ctx context.Context, failures []apply.Failure) error {
 	if r.record.Good == nil {
 		return nil
 	}
+	if slices.ContainsFunc(failures, func(f apply.Failure) bool { return fault.KindOf(f.Err) == fault.Stalled || apply.IsRefused(f.Err) }) {
+		return r.giveUp(ctx, failureText(failures))
+	}
+	if slices.ContainsFunc(failures, func(f apply.Failure) bool { return unanswered(f.Err) }) {
+		r.update(r.record.Name, func(j *job) { j.spell = j.spell.lost() })
+		return nil
+	}
 	given := timeout(r.record.Options)
 	left, err := r.left(ctx, given)
-	if err != nil {
+	if err != nil || given == 0 || left >= 0 {
 		return err
-	}
-	late := given > 0 && left < 0
-	if !late && !slices.ContainsFunc(failures, func(f apply.Failure) bool { return fault.KindOf(f.Err) == fault.Stalled || apply.IsRefused(f.Err) }) {
-		return nil
 	}
 	return r.giveUp(ctx, failureText(failures))
 }

@@ -6,6 +6,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/flotilla-sh/flotilla/internal/observe"
 )
 
 // reportRetryMin and reportRetryMax bound the wait before a report that did
@@ -67,7 +69,7 @@ func (c *Controller) report(ctx context.Context, j job, d Decision) error {
 		return nil
 	}
 	c.update(j.name, func(live *job) {
-		if !olderVersion(wrote.ResourceVersion, live.statusVersion) {
+		if !observe.Older(wrote.ResourceVersion, live.statusVersion) {
 			live.reported, live.statusVersion, live.unreported = now, wrote.ResourceVersion, 0
 		}
 	})

@@ -5,8 +5,12 @@ import (
 	"fmt"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/flotilla-sh/flotilla/internal/agent/state"
 	"github.com/flotilla-sh/flotilla/internal/apply"
+	"github.com/flotilla-sh/flotilla/internal/fault"
 )
 
 const (
@@ -46,6 +50,11 @@ func (s spell) looked(step string, stored time.Duration, now time.Time) spell {
 func (s spell) lost() spell {
 	s.at = time.Time{}
 	return s
+}
+
+// unanswered tells whether err is that of a cluster out of reach.
+func unanswered(err error) bool {
+	return fault.KindOf(err) == fault.Transient && apierrors.ReasonForError(err) == metav1.StatusReasonUnknown
 }
 
 // doubtful tells whether it must be made sure that the cluster can be looked at,

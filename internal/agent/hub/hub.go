@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"strconv"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -19,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 
@@ -131,9 +131,8 @@ func lost(before, now metav1.ObjectMeta) bool {
 	if before.UID == "" {
 		return false
 	}
-	was, errWas := strconv.ParseUint(before.ResourceVersion, 10, 64)
-	is, errIs := strconv.ParseUint(now.ResourceVersion, 10, 64)
-	return now.UID != before.UID || errWas == nil && errIs == nil && is < was
+	order, err := resourceversion.CompareResourceVersion(now.ResourceVersion, before.ResourceVersion)
+	return now.UID != before.UID || err == nil && order < 0
 }
 
 // PatchCapabilities merges patch into the ConfigMap of what the cluster serves.

@@ -3,9 +3,11 @@ package hubtest_test
 import (
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -183,4 +185,35 @@ func TestACacheThatHasNotHeardRemovesNothing(t *testing.T) {
 	if len(w.marked(b.Name, spaces[0])) > 0 {
 		t.Error("a cluster that is targeted has lost the bundle")
 	}
+}
+
+// TestAnOldCommitMeetsNoNewTargets changes what a GitRepo follows and whom it is
+// for in one edit, while the new repository does not answer: the commit of the
+// old one stays where it was.
+func TestAnOldCommitMeetsNoNewTargets(t *testing.T) {
+	w := newWhole(t)
+	push, url := w.serveGit()
+	push("app", map[string]string{"a.yaml": configMap("one")[0].Content})
+	repo := &fleet.GitRepo{ObjectMeta: w.meta("app"), Spec: fleet.GitRepoSpec{
+		Repo: url + "/app.git", Branch: "main", PollingInterval: &metav1.Duration{Duration: time.Hour},
+		Targets: []fleet.GitTarget{{ClusterName: "staging"}},
+	}}
+	w.create(repo)
+	w.start()
+	b := &fleet.Bundle{ObjectMeta: w.meta("app")}
+	targets := func(name string) bool {
+		return w.exists(b) && len(b.Spec.Targets) > 0 && b.Spec.Targets[0].ClusterName == name
+	}
+	w.eventually("the first targets", func() bool { return targets("staging") })
+	w.edit(repo, func() { repo.Spec.Repo, repo.Spec.Targets[0].ClusterName = url+"/next.git", "production" })
+	w.eventually("the hub waits for the new repository", func() bool {
+		return w.exists(repo) && slices.ContainsFunc(repo.Status.Conditions, func(c fleet.Condition) bool {
+			return strings.Contains(c.Message, "waiting for the newest commit")
+		})
+	})
+	if !targets("staging") {
+		t.Errorf("the old commit is for %+v", b.Spec.Targets)
+	}
+	w.edit(repo, func() { repo.Spec.Repo = url + "/app.git" })
+	w.eventually("the new targets", func() bool { return targets("production") })
 }

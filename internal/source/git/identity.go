@@ -16,6 +16,12 @@ func Identity(r Remote) string {
 	return digest.Of(append(r.access(), ref...)...)
 }
 
+// Followed is a digest of what is followed, whatever opens it: the URL and the ref.
+func Followed(r Remote) string {
+	t := r.target()
+	return digest.Of([]byte(strings.TrimSpace(r.URL)), []byte(t.branch), []byte(t.tag), []byte(t.commit))
+}
+
 // repositoryID is Identity without the ref: what may share one repository on
 // disk.
 func (r Remote) repositoryID() string {

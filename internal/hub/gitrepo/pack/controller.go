@@ -36,6 +36,9 @@ const (
 	fetchTimeout = 5 * time.Minute
 	// overtakenSoon is how soon a commit that was overtaken is looked at again.
 	overtakenSoon = 2 * time.Second
+	// pollOverdue is when to look again for the answer of a poll; its arrival
+	// wakes the controller before.
+	pollOverdue = time.Minute
 )
 
 // Controller packs.
@@ -83,6 +86,10 @@ func (c *Controller) Pack(ctx context.Context, repo *fleet.GitRepo) error {
 	remote, err := c.Access.Remote(ctx, repo)
 	if err != nil {
 		return err
+	}
+	if found := repo.Status.PollingSource; found != "" && found != git.Followed(remote) {
+		// The commit is of what the spec named before.
+		return fault.Wait(pollOverdue, "GitPolling", errors.New("waiting for the newest commit of the repository and branch or revision in the spec"))
 	}
 	// A scan can fail for one path and still have found bundles at others.
 	var tree source.Tree

@@ -107,6 +107,7 @@ func workToDo() predicate.Predicate {
 		before, after := e.ObjectOld.(*fleet.GitRepo), e.ObjectNew.(*fleet.GitRepo)
 		return before.Generation != after.Generation ||
 			before.Status.PollingCommit != after.Status.PollingCommit ||
+			before.Status.PollingSource != after.Status.PollingSource ||
 			polls(before) != polls(after) ||
 			before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
 			len(before.Finalizers) != len(after.Finalizers) ||

@@ -101,6 +101,9 @@ func (c *Controller) poll(ctx context.Context, repo *fleet.GitRepo) error {
 		return nil
 	}
 	c.report(repo, result.Err)
+	if result.Commit != "" {
+		repo.Status.PollingSource = git.Followed(remote)
+	}
 	if result.Commit != "" && result.Commit != repo.Status.PollingCommit {
 		repo.Status.PollingCommit = result.Commit
 		c.Events.Eventf(repo, nil, "Normal", "GotNewCommit", "Poll", "new commit %s", result.Commit)

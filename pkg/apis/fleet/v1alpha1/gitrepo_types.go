@@ -220,6 +220,11 @@ type GitRepoStatus struct {
 	// PollingCommit is the commit that the last poll found.
 	// +optional
 	PollingCommit string `json:"pollingCommit,omitempty"`
+	// PollingSource is a digest of the repository and the branch or revision that
+	// PollingCommit was found at. While it is not that of the spec, PollingCommit
+	// is not deployed.
+	// +optional
+	PollingSource string `json:"pollingSource,omitempty"`
 	// WebhookCommit is the commit that the last webhook named.
 	// +optional
 	WebhookCommit string `json:"webhookCommit,omitempty"`
