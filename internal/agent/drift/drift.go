@@ -55,6 +55,8 @@ type Controller struct {
 	looking  map[string]*sync.Mutex
 	timed    map[string]bool
 	failures map[string]int
+	// renewed counts the applies since which findings were kept.
+	renewed map[string]int
 }
 
 // New returns a controller that looks with checker.
@@ -66,6 +68,7 @@ func New(checker *observe.Checker) *Controller {
 		looking:  map[string]*sync.Mutex{},
 		timed:    map[string]bool{},
 		failures: map[string]int{},
+		renewed:  map[string]int{},
 	}
 }
 
@@ -153,6 +156,7 @@ func (c *Controller) look(ctx context.Context, of Deployments, k key) (bool, err
 		return false, nil
 	}
 	c.scheduleFull(k)
+	renewed := c.renewals(k.label)
 	targets, touched := c.tracker.Targets(k.label, k.full), c.tracker.Touched(k.label, k.full)
 	if len(targets) == 0 && !touched {
 		return false, nil
@@ -160,7 +164,7 @@ func (c *Controller) look(ctx context.Context, of Deployments, k key) (bool, err
 	wanted, err := of.Wanted(ctx, k.label)
 	changed := false
 	if err == nil && touched {
-		changed, err = c.dress(ctx, wanted)
+		changed, err = c.dress(ctx, wanted, renewed)
 	}
 	if err != nil {
 		c.retry(k.label, targets)
@@ -173,8 +177,9 @@ func (c *Controller) look(ctx context.Context, of Deployments, k key) (bool, err
 	return changed || more, err
 }
 
-// dress looks at what a bundle has set on its namespace.
-func (c *Controller) dress(ctx context.Context, w observe.Wanted) (bool, error) {
+// dress looks at what a bundle has set on its namespace. What was wanted before
+// an apply says nothing after it.
+func (c *Controller) dress(ctx context.Context, w observe.Wanted, renewed int) (bool, error) {
 	if w.Dress.Namespace == "" {
 		return false, nil
 	}
@@ -182,13 +187,20 @@ func (c *Controller) dress(ctx context.Context, w observe.Wanted) (bool, error) 
 	if err != nil {
 		return false, err
 	}
+	label := w.Owner.Label
 	c.mu.Lock()
-	_, known := c.findings[w.Owner.Label][finding.Ref.Identity()]
+	_, known := c.findings[label][finding.Ref.Identity()]
 	c.mu.Unlock()
 	if finding.Drift == nil && !known {
 		return false, nil
 	}
-	return c.remember(w.Owner.Label, finding, nil), nil
+	stands := func() bool { return c.renewed[label] == renewed }
+	fresh, kept := c.remember(label, finding, stands)
+	if !kept {
+		c.tracker.Retouch(label)
+		c.Notify(label, 0)
+	}
+	return fresh, nil
 }
 
 // check looks at each target. One that the API server refuses to show keeps
@@ -199,7 +211,9 @@ func (c *Controller) check(ctx context.Context, w observe.Wanted, targets []obse
 	for i, target := range targets {
 		finding, err := c.one(ctx, w, target)
 		if err == nil {
-			changed = c.remember(w.Owner.Label, finding, &target.Entry) || changed
+			stands := func() bool { return c.tracker.Tracks(w.Owner.Label, target.Entry) }
+			fresh, _ := c.remember(w.Owner.Label, finding, stands)
+			changed = changed || fresh
 			continue
 		}
 		errs = append(errs, err)
@@ -242,14 +256,14 @@ func (c *Controller) Drifted(label string, ref apply.Ref) bool {
 	return c.findings[label][ref.Identity()].Drift != nil
 }
 
-// remember keeps a finding and tells whether it says something new. What was
-// compared with a baseline that is not the object's any more says nothing: it was
+// remember keeps a finding that still stands, and tells whether it says something
+// new. What was compared with what is not wanted any more says nothing: it was
 // applied meanwhile.
-func (c *Controller) remember(label string, f observe.Finding, baseline *apply.Entry) bool {
+func (c *Controller) remember(label string, f observe.Finding, stands func() bool) (fresh, kept bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if baseline != nil && !c.tracker.Tracks(label, *baseline) {
-		return false
+	if !stands() {
+		return false, false
 	}
 	if f.Drift == nil && f.Seen.UID != "" {
 		c.tracker.Accept(label, f.Ref, f.Seen)
@@ -261,7 +275,7 @@ func (c *Controller) remember(label string, f observe.Finding, baseline *apply.E
 	}
 	old, known := all[f.Ref.Identity()]
 	all[f.Ref.Identity()] = f
-	return !known || !same(old, f)
+	return !known || !same(old, f), true
 }
 
 func same(a, b observe.Finding) bool {
@@ -291,6 +305,14 @@ func (c *Controller) Renew(label string, inventory apply.Inventory, written map[
 		}
 	}
 	c.findings[label] = keep
+	c.renewed[label]++
+}
+
+// renewals counts the applies of a deployment.
+func (c *Controller) renewals(label string) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.renewed[label]
 }
 
 // Forget drops a deployment.
@@ -301,6 +323,7 @@ func (c *Controller) Forget(label string) {
 	delete(c.looking, label)
 	delete(c.timed, label)
 	delete(c.failures, label)
+	delete(c.renewed, label)
 }
 
 func (c *Controller) retry(label string, targets []observe.Target) {
