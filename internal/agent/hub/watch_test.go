@@ -143,22 +143,31 @@ func (i inbox) next(t *testing.T) string {
 	}
 }
 
-// TestWatchResumes: after the hub was away an agent goes on where it was, with
-// one request and without a list.
-func TestWatchResumes(t *testing.T) {
+// watching returns a client that watches until the test ends, and has had the
+// first list.
+func watching(t *testing.T) (*Client, *mailbox, inbox) {
+	t.Helper()
 	klog.SetLogger(logr.Discard())
-	server := &mailbox{}
+	server, in := &mailbox{}, make(inbox)
 	c, err := NewClient(&rest.Config{Host: "http://hub", Transport: server, QPS: -1}, "cluster-a")
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := make(inbox)
 	ctx, stop := context.WithCancel(t.Context())
 	var group sync.WaitGroup
 	group.Go(func() { c.Watch(ctx, in) })
-	defer group.Wait()
-	defer stop()
+	t.Cleanup(func() {
+		stop()
+		group.Wait()
+	})
 	in.next(t)
+	return c, server, in
+}
+
+// TestWatchResumes: after the hub was away an agent goes on where it was, with
+// one request and without a list.
+func TestWatchResumes(t *testing.T) {
+	_, server, in := watching(t)
 	for len(server.seen()) == 0 || !strings.HasPrefix(server.seen()[len(server.seen())-1], "watch") {
 		time.Sleep(time.Millisecond)
 	}
@@ -181,19 +190,7 @@ func TestWatchResumes(t *testing.T) {
 // older state would resume at a version that is yet to come, and hear nothing
 // until then. The heartbeat notices.
 func TestRestoredHubIsAskedForEverything(t *testing.T) {
-	klog.SetLogger(logr.Discard())
-	server := &mailbox{}
-	c, err := NewClient(&rest.Config{Host: "http://hub", Transport: server, QPS: -1}, "cluster-a")
-	if err != nil {
-		t.Fatal(err)
-	}
-	in := make(inbox)
-	ctx, stop := context.WithCancel(t.Context())
-	var group sync.WaitGroup
-	group.Go(func() { c.Watch(ctx, in) })
-	defer group.Wait()
-	defer stop()
-	in.next(t)
+	c, server, in := watching(t)
 	last := func() string {
 		seen := server.seen()
 		return append([]string{""}, seen...)[len(seen)]

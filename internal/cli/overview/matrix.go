@@ -98,37 +98,52 @@ func (r *Report) states() map[[2]string]string {
 }
 
 func (r *Report) byCluster() grid {
+	g := grid{one: "cluster", many: "clusters"}
 	states := r.states()
-	g := grid{head: []cell{plain("CLUSTER")}, one: "cluster", many: "clusters"}
-	for _, b := range r.Bundles {
-		g.head = append(g.head, plain(r.name(b.Namespace, b.Name)))
-	}
-	g.head = append(g.head, plain("CLUSTER IS"))
-	for _, c := range r.Clusters {
-		row := []cell{plain(r.name(c.Namespace, c.Name))}
-		for _, b := range r.Bundles {
-			row = append(row, state(cmp.Or(states[[2]string{b.Namespace + "/" + b.Name, c.Namespace + "/" + c.Name}], "-")))
-		}
-		g.add(append(row, state(c.State))...)
-	}
+	cross(&g, "CLUSTER", r.clusterLines(), r.bundleLines(), func(cluster, bundle line) string { return states[[2]string{bundle.key, cluster.key}] })
 	return g
 }
 
 func (r *Report) byBundle() grid {
+	g := grid{one: "bundle", many: "bundles"}
 	states := r.states()
-	g := grid{head: []cell{plain("BUNDLE")}, one: "bundle", many: "bundles"}
-	for _, c := range r.Clusters {
-		g.head = append(g.head, plain(r.name(c.Namespace, c.Name)))
-	}
-	g.head = append(g.head, plain("BUNDLE IS"))
-	for _, b := range r.Bundles {
-		row := []cell{plain(r.name(b.Namespace, b.Name))}
-		for _, c := range r.Clusters {
-			row = append(row, state(cmp.Or(states[[2]string{b.Namespace + "/" + b.Name, c.Namespace + "/" + c.Name}], "-")))
-		}
-		g.add(append(row, state(b.State))...)
-	}
+	cross(&g, "BUNDLE", r.bundleLines(), r.clusterLines(), func(bundle, cluster line) string { return states[[2]string{bundle.key, cluster.key}] })
 	return g
+}
+
+// line is a bundle or cluster, as a row or as the head of a column.
+type line struct{ key, shown, state string }
+
+func (r *Report) bundleLines() []line {
+	out := make([]line, 0, len(r.Bundles))
+	for _, b := range r.Bundles {
+		out = append(out, line{b.Namespace + "/" + b.Name, r.name(b.Namespace, b.Name), b.State})
+	}
+	return out
+}
+
+func (r *Report) clusterLines() []line {
+	out := make([]line, 0, len(r.Clusters))
+	for _, c := range r.Clusters {
+		out = append(out, line{c.Namespace + "/" + c.Name, r.name(c.Namespace, c.Name), c.State})
+	}
+	return out
+}
+
+// cross fills a grid with what is where a row and a column meet.
+func cross(g *grid, kind string, rows, columns []line, at func(row, column line) string) {
+	g.head = []cell{plain(kind)}
+	for _, c := range columns {
+		g.head = append(g.head, plain(c.shown))
+	}
+	g.head = append(g.head, plain(kind+" IS"))
+	for _, r := range rows {
+		cells := []cell{plain(r.shown)}
+		for _, c := range columns {
+			cells = append(cells, state(cmp.Or(at(r, c), "-")))
+		}
+		g.add(append(cells, state(r.state))...)
+	}
 }
 
 func (r *Report) clusterList() grid {
