@@ -47,7 +47,7 @@ func startTime(pid int) uint64 {
 	// The program's name, in parentheses, may hold anything.
 	fields := strings.Fields(string(data[strings.LastIndexByte(string(data), ')')+1:]))
 	const state, start = 0, 19
-	if len(fields) <= start || fields[state] == "Z" {
+	if len(fields) <= start || fields[state] == "Z" || fields[state] == "X" {
 		return 0
 	}
 	ticks, _ := strconv.ParseUint(fields[start], 10, 64)
