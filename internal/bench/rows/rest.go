@@ -149,7 +149,7 @@ var heartbeats = Row{
 			return err
 		}
 		r.Log("%s with agents", beats*r.Heartbeat)
-		profiled := s.Profile(ctx, "beats")
+		profiled := s.ProfileFor(ctx, "beats", (beats-1)*r.Heartbeat)
 		with, err := s.During(ctx, beats*r.Heartbeat)
 		if err := errors.Join(err, profiled()); err != nil {
 			return err

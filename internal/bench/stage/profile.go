@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// profileTime is how much of a phase is looked at.
+// profileTime is how much of a busy phase is looked at.
 const profileTime = 8 * time.Second
 
 // profileArgs are what API server and hub need to be profiled.
@@ -39,10 +39,16 @@ func (s *Stage) profileArgs() (server, hub []string, err error) {
 // that begins now, and of the hub's memory at its end. Render processes write
 // theirs when they end. It does nothing where none are wanted.
 func (s *Stage) Profile(ctx context.Context, phase string) (wait func() error) {
+	return s.ProfileFor(ctx, phase, profileTime)
+}
+
+// ProfileFor is Profile for a phase in which so little happens that only a long
+// time tells.
+func (s *Stage) ProfileFor(ctx context.Context, phase string, took time.Duration) (wait func() error) {
 	if s.options.Profiles == "" {
 		return func() error { return nil }
 	}
-	seconds := strconv.Itoa(int(profileTime.Seconds()))
+	seconds := strconv.Itoa(int(took.Seconds()))
 	var group errgroup.Group
 	group.Go(func() error {
 		raw, err := s.Kube.RESTClient().Get().AbsPath("/debug/pprof/profile").Param("seconds", seconds).DoRaw(ctx)
