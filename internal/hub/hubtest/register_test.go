@@ -141,43 +141,6 @@ func TestRegisteredAgentWritesInItsNamespaceAlone(t *testing.T) {
 	}
 }
 
-// TestRightsOfAnEarlierVersionGo: an agent could write the status of its Cluster
-// by a Role and a binding beside it.
-func TestRightsOfAnEarlierVersionGo(t *testing.T) {
-	r := newRegistration(t)
-	r.reconcile()
-	make := func(name string, labels map[string]string) [2]client.Object {
-		meta := r.meta(name)
-		meta.Labels = labels
-		role := &rbacv1.Role{ObjectMeta: r.meta(name), Rules: []rbacv1.PolicyRule{{
-			APIGroups: []string{fleet.Group}, Resources: []string{"clusters/status"}, ResourceNames: []string{"prod"}, Verbs: []string{"patch"},
-		}}}
-		binding := &rbacv1.RoleBinding{ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name}}
-		r.create(role)
-		r.create(binding)
-		return [2]client.Object{role, binding}
-	}
-	ours := map[string]string{fleet.ManagedLabel: "true", fleet.ClusterLabel: "prod", fleet.ClusterNamespaceLabel: r.namespace}
-	earlier := make("flotilla-agent-prod-0123456789ab", ours)
-	foreign := make("flotilla-agent-prod-viewers", nil)
-	other := make("viewers", ours)
-	r.must((&register.Controller{Client: r.client, Live: r.client}).WithdrawEarlier(r.ctx))
-	for _, obj := range earlier {
-		if r.exists(obj) {
-			t.Errorf("%T %s is there still", obj, obj.GetName())
-		}
-	}
-	for _, obj := range append(foreign[:], other[:]...) {
-		if !r.exists(obj) {
-			t.Errorf("%T %s is gone, which no hub has made", obj, obj.GetName())
-		}
-	}
-	binding := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: r.space, Name: fleet.AgentName}}
-	if !r.exists(binding) {
-		t.Error("the agent has lost its rights in its own namespace")
-	}
-}
-
 func TestRegisterAgain(t *testing.T) {
 	for name, tt := range map[string]struct {
 		between func(*registration)

@@ -22,7 +22,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/flotilla-sh/flotilla/internal/content"
@@ -59,9 +58,6 @@ type Controller struct {
 
 // Setup adds the controller to a manager.
 func (c *Controller) Setup(mgr ctrl.Manager) error {
-	if err := mgr.Add(manager.RunnableFunc(c.withdraw)); err != nil {
-		return err
-	}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("cluster-register").
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: reconcile.Backoff[ctrl.Request]()}).
