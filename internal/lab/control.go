@@ -128,9 +128,6 @@ func Open(dir string) (*Client, error) {
 	return &Client{dir: dir, http: &http.Client{Transport: &http.Transport{DialContext: dial}}}, nil
 }
 
-// Status describes the lab.
-func (c *Client) Status() (Status, error) { return ReadStatus(c.dir) }
-
 // StartUnit starts a part of the lab and returns when it is ready.
 func (c *Client) StartUnit(ctx context.Context, name string) error {
 	return c.post(ctx, "/start", url.Values{"name": {name}})

@@ -21,7 +21,7 @@ func FuzzNames(f *testing.F) {
 		if errs := validation.IsDNS1123Label(name); len(errs) > 0 || len(name) > maxRelease {
 			t.Errorf("Bundle(%q, %q, %q) is %q: %v", repo, dir, options, name, errs)
 		}
-		if again := HelmRelease(name); again != name {
+		if again := helmRelease(name); again != name {
 			t.Errorf("%q is a name, and becomes %q", name, again)
 		}
 		for n := range 70 {

@@ -40,13 +40,13 @@ var (
 // fleet.yaml, relative to dir, or empty.
 func Bundle(repo, dir, optionsFile string) string {
 	options := strings.TrimSuffix(optionsFile, path.Ext(optionsFile))
-	return HelmRelease(path.Join(repo, dir, options))
+	return helmRelease(path.Join(repo, dir, options))
 }
 
-// HelmRelease turns any text into a name that Helm takes for a release. Text
+// helmRelease turns any text into a name that Helm takes for a release. Text
 // that must be changed gets a hash, so that two texts never share a name only
 // because their differences were removed.
-func HelmRelease(text string) string {
+func helmRelease(text string) string {
 	name := strings.ReplaceAll(text, "/", "-")
 	if !plainName.MatchString(name) {
 		name += "-" + md5Hex(name, 8)

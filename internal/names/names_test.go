@@ -19,7 +19,7 @@ func TestHelmRelease(t *testing.T) {
 		fifty[:46] + "-1234567":              fifty[:46] + "-d0bce",
 		"simple/path":                        "simple-path",
 	} {
-		if got := HelmRelease(in); got != want {
+		if got := helmRelease(in); got != want {
 			t.Errorf("%q: got %q, want %q", in, got, want)
 		}
 	}

@@ -150,7 +150,7 @@ func found(ref apply.Ref, live *unstructured.Unstructured, w Wanted) Finding {
 	return Finding{
 		Ref: ref, UID: string(live.GetUID()),
 		Health: w.Rules.health(live),
-		Seen:   SeenOf(&meta, w.Owner.Manager),
+		Seen:   seenOf(&meta, w.Owner.Manager),
 	}
 }
 

@@ -15,9 +15,9 @@ type Health struct {
 	Message string
 }
 
-// HealthOf judges a live object. Conditions that equal one of ignored, in all
+// healthOf judges a live object. Conditions that equal one of ignored, in all
 // of its keys, are left out of account.
-func HealthOf(live *unstructured.Unstructured, ignored []map[string]string) Health {
+func healthOf(live *unstructured.Unstructured, ignored []map[string]string) Health {
 	if len(ignored) > 0 {
 		live = withoutConditions(live, ignored)
 	}
@@ -39,7 +39,7 @@ func HealthOf(live *unstructured.Unstructured, ignored []map[string]string) Heal
 
 // health judges a live object by the rules.
 func (r Rules) health(live *unstructured.Unstructured) Health {
-	h := HealthOf(live, r.Conditions)
+	h := healthOf(live, r.Conditions)
 	if gvk := live.GroupVersionKind(); h.Ready && r.Jobs && gvk.Group == "batch" && gvk.Kind == "Job" && !complete(live) {
 		return Health{Message: "is not complete"}
 	}

@@ -22,7 +22,7 @@ func TestHealthOf(t *testing.T) {
 		"being deleted":          {"apiVersion: v1\nkind: ConfigMap\nmetadata: {deletionTimestamp: '2026-01-01T00:00:00Z'}", nil, Health{Message: "is being deleted"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := HealthOf(&unstructured.Unstructured{Object: parsed(t, test.object)}, test.ignored)
+			got := healthOf(&unstructured.Unstructured{Object: parsed(t, test.object)}, test.ignored)
 			if got.Ready != test.want.Ready || got.Failed != test.want.Failed || !strings.Contains(got.Message, test.want.Message) {
 				t.Errorf("got %+v, want %+v", got, test.want)
 			}

@@ -21,8 +21,8 @@ type Seen struct {
 	ScaleCeded bool
 }
 
-// SeenOf extracts what matters from an object's metadata.
-func SeenOf(meta *metav1.ObjectMeta, manager string) Seen {
+// seenOf extracts what matters from an object's metadata.
+func seenOf(meta *metav1.ObjectMeta, manager string) Seen {
 	s := Seen{
 		UID: string(meta.UID), ResourceVersion: meta.ResourceVersion, Generation: meta.Generation,
 		Fields: apply.OwnedFields(meta.ManagedFields, manager),

@@ -199,7 +199,7 @@ func (t *Tracker) See(label string, ref apply.Ref, meta *metav1.ObjectMeta) {
 	t.stir(g, ref)
 	var seen *Seen
 	if meta != nil {
-		s := SeenOf(meta, g.owner.Manager)
+		s := seenOf(meta, g.owner.Manager)
 		seen = &s
 	}
 	if g.busy {

@@ -51,7 +51,7 @@ func TestSightings(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tracker := NewTracker(clocktesting.NewFakePassiveClock(time.Unix(0, 0)), func(string, time.Duration) {})
-			base := SeenOf(test.first, manager)
+			base := seenOf(test.first, manager)
 			tracker.Track(owner, apply.Inventory{{
 				Ref: ref, UID: base.UID, Fields: base.Fields, Generation: base.Generation, ResourceVersion: base.ResourceVersion, Health: test.health,
 			}})
@@ -79,7 +79,7 @@ func TestWhatIsSeenDuringAnApplyIsJudgedAfterIt(t *testing.T) {
 	tracker := NewTracker(clocktesting.NewFakePassiveClock(time.Unix(0, 0)), func(string, time.Duration) {})
 	tracker.Begin(owner)
 	tracker.See("l", ref, seenMeta("20", "2", `{"f:a":{}}`))
-	after := SeenOf(seenMeta("20", "2", `{"f:a":{}}`), manager)
+	after := seenOf(seenMeta("20", "2", `{"f:a":{}}`), manager)
 	tracker.Track(owner, apply.Inventory{{Ref: ref, UID: "u", Fields: after.Fields, Generation: 2, ResourceVersion: "20"}})
 	if got := tracker.Targets("l", false); len(got) != 0 {
 		t.Errorf("our own write is looked at: %+v", got)
@@ -102,14 +102,14 @@ func TestBusyObjectsAreLookedAtLessAndLess(t *testing.T) {
 		e.Time = &metav1.Time{Time: time.Unix(int64(n), 0)}
 		return seenMeta(string(rune('1'+n))+"0", "", `{"f:data":{"f:a":{}}}`, e)
 	}
-	first := SeenOf(write(0), manager)
+	first := seenOf(write(0), manager)
 	tracker.Track(owner, apply.Inventory{{Ref: ref, UID: "u", Fields: first.Fields, ResourceVersion: "10"}})
 	tracker.See("l", ref, write(0))
 	for n := 1; n < 4; n++ {
 		tracker.See("l", ref, write(n))
 		clock.SetTime(clock.Now().Add(time.Minute))
 		for range tracker.Targets("l", false) {
-			tracker.Accept("l", ref, SeenOf(write(n), manager))
+			tracker.Accept("l", ref, seenOf(write(n), manager))
 		}
 		tracker.See("l", ref, write(n+4))
 	}

@@ -12,7 +12,7 @@ import (
 
 // finish makes the result of the objects that were found.
 func (b *build) finish() error {
-	rules := NamespacingOf(&b.req.Options)
+	rules := namespacingOf(&b.req.Options)
 	defined := b.definedScopes()
 	objects := make([]Object, 0, len(b.items))
 	var errs []error
@@ -46,7 +46,7 @@ func (b *build) reachesCluster(it item) bool {
 }
 
 // object gives one found object its namespace.
-func (b *build) object(it item, rules Namespacing, defined map[string]Scope) (Object, error) {
+func (b *build) object(it item, rules namespacing, defined map[string]Scope) (Object, error) {
 	doc := it.doc
 	out := Object{
 		JSON: doc.JSON, Source: it.place(),
@@ -57,10 +57,10 @@ func (b *build) object(it item, rules Namespacing, defined map[string]Scope) (Ob
 		return out, it.at(fmt.Errorf("%s: %w", describeObject(&out), err))
 	}
 	scope := b.scope(doc, rules, defined)
-	if !rules.Allows(scope) && !it.crds {
+	if !rules.allows(scope) && !it.crds {
 		return out, it.at(rules.refusal(doc.Kind + " " + doc.Name))
 	}
-	namespace, known := rules.Of(scope, doc.Namespace)
+	namespace, known := rules.of(scope, doc.Namespace)
 	if !known {
 		b.result.UnknownScope = append(b.result.UnknownScope, doc.APIVersion+"/"+doc.Kind)
 		return out, nil
@@ -79,15 +79,15 @@ func (b *build) object(it item, rules Namespacing, defined map[string]Scope) (Ob
 // scope finds out whether an object is namespaced: from the built-in kinds,
 // the bundle's own definitions, and last from the cluster, so that no question
 // is asked whose answer does not matter.
-func (b *build) scope(doc *manifest.Doc, rules Namespacing, defined map[string]Scope) Scope {
-	if scope := BuiltinScope(doc.APIVersion, doc.Kind); scope != UnknownScope {
+func (b *build) scope(doc *manifest.Doc, rules namespacing, defined map[string]Scope) Scope {
+	if scope := builtinScope(doc.APIVersion, doc.Kind); scope != UnknownScope {
 		return scope
 	}
 	key := groupKind(doc.APIVersion, doc.Kind)
 	if scope, ok := defined[key]; ok {
 		return scope
 	}
-	if doc.Namespace != "" && rules.Force == "" {
+	if doc.Namespace != "" && rules.force == "" {
 		return NamespaceScope // its manifest says so, and nothing would change
 	}
 	return scopeOf(b.cluster.ask(askScope + key))

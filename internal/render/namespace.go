@@ -23,19 +23,19 @@ const (
 	ClusterScope
 )
 
-// Namespacing are the rules by which the objects of a bundle get their
-// namespaces. Renders and agents use the same.
-type Namespacing struct {
-	// Force, where set, is the namespace of every namespaced object; a
+// namespacing are the rules by which the objects of a bundle get their
+// namespaces. Package apply has the same for kinds that only the cluster knows.
+type namespacing struct {
+	// force, where set, is the namespace of every namespaced object; a
 	// cluster-scoped object is an error.
-	Force string
-	// Default is the namespace of namespaced objects that name none.
-	Default string
+	force string
+	// preset is the namespace of namespaced objects that name none.
+	preset string
 }
 
-// NamespacingOf returns the rules that options ask for.
-func NamespacingOf(options *fleet.BundleDeploymentOptions) Namespacing {
-	return Namespacing{Force: options.TargetNamespace, Default: releaseNamespace(options)}
+// namespacingOf returns the rules that options ask for.
+func namespacingOf(options *fleet.BundleDeploymentOptions) namespacing {
+	return namespacing{force: options.TargetNamespace, preset: releaseNamespace(options)}
 }
 
 // releaseNamespace is the namespace of the release: what templates see and
@@ -50,45 +50,29 @@ func releaseNamespace(options *fleet.BundleDeploymentOptions) string {
 	return defaultNamespace
 }
 
-// Of returns the namespace that an object must have, given the one that its
+// of returns the namespace that an object must have, given the one that its
 // manifest names. known is false where only the cluster can tell: the kind's
 // scope is unknown and the manifest names none.
-func (n Namespacing) Of(scope Scope, named string) (namespace string, known bool) {
+func (n namespacing) of(scope Scope, named string) (namespace string, known bool) {
 	switch {
 	case scope == ClusterScope:
 		return "", true
 	case scope == UnknownScope && named == "":
 		return "", false
-	case n.Force != "":
-		return n.Force, true
+	case n.force != "":
+		return n.force, true
 	case named == "":
-		return n.Default, true
+		return n.preset, true
 	}
 	return named, true
 }
 
-// Allows tells whether the rules allow an object of a scope at all.
-func (n Namespacing) Allows(scope Scope) bool { return n.Force == "" || scope != ClusterScope }
-
-// Set gives an object the namespace that it must have. It changes object,
-// which is a manifest as decoded from JSON, and returns false where the scope
-// must be known first.
-func (n Namespacing) Set(object map[string]any, scope Scope) (bool, error) {
-	meta, _ := object["metadata"].(map[string]any)
-	named, _ := meta["namespace"].(string)
-	if !n.Allows(scope) {
-		return false, n.refusal(fmt.Sprintf("%v %v", object["kind"], meta["name"]))
-	}
-	namespace, known := n.Of(scope, named)
-	if known && namespace != named {
-		setNamespace(meta, namespace)
-	}
-	return known, nil
-}
+// allows tells whether the rules allow an object of a scope at all.
+func (n namespacing) allows(scope Scope) bool { return n.force == "" || scope != ClusterScope }
 
 // refusal says why an object cannot be in the bundle.
-func (n Namespacing) refusal(object string) error {
-	return fmt.Errorf("%s is cluster-scoped, and namespace %q is forced on this bundle: move it to another bundle, or use defaultNamespace", object, n.Force)
+func (n namespacing) refusal(object string) error {
+	return fmt.Errorf("%s is cluster-scoped, and namespace %q is forced on this bundle: move it to another bundle, or use defaultNamespace", object, n.force)
 }
 
 func setNamespace(meta map[string]any, namespace string) {

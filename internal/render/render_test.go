@@ -203,21 +203,6 @@ func TestNamespaces(t *testing.T) {
 	}
 }
 
-func TestNamespacingForAgents(t *testing.T) {
-	rules := render.NamespacingOf(&fleet.BundleDeploymentOptions{DefaultNamespace: "apps"})
-	object := map[string]any{"kind": "Widget", "metadata": map[string]any{"name": "w"}}
-	if known, err := rules.Set(object, render.UnknownScope); known || err != nil {
-		t.Errorf("an unknown scope: %v, %v", known, err)
-	}
-	if known, err := rules.Set(object, render.NamespaceScope); !known || err != nil || object["metadata"].(map[string]any)["namespace"] != "apps" {
-		t.Errorf("got %v, %v, %v", object, known, err)
-	}
-	rules.Force = "forced"
-	if _, err := rules.Set(object, render.ClusterScope); err == nil || !strings.Contains(err.Error(), "Widget w is cluster-scoped") {
-		t.Errorf("got %v", err)
-	}
-}
-
 func TestKustomize(t *testing.T) {
 	dir := func(d string) fleet.BundleDeploymentOptions {
 		return fleet.BundleDeploymentOptions{Kustomize: &fleet.KustomizeOptions{Dir: d}}

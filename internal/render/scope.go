@@ -2,9 +2,9 @@ package render
 
 import "strings"
 
-// BuiltinScope returns the scope of a kind that every API server has. Their
+// builtinScope returns the scope of a kind that every API server has. Their
 // scopes never change, so nobody needs to be asked.
-func BuiltinScope(apiVersion, kind string) Scope {
+func builtinScope(apiVersion, kind string) Scope {
 	key := groupKind(apiVersion, kind)
 	switch {
 	case listed(clusterKinds, key):

@@ -132,7 +132,7 @@ type Result struct {
 	Lookups []Lookup `json:"lookups,omitempty"`
 	// UnknownScope are the kinds, as group/version/Kind, of objects that name
 	// no namespace and of which nobody knows whether they live in one. Who
-	// applies them gives them their namespace with Namespacing.
+	// applies them gives them their namespace.
 	UnknownScope []string `json:"unknownScope,omitempty"`
 	// Warnings are for the bundle's author.
 	Warnings []fault.Note `json:"warnings,omitempty"`

@@ -34,34 +34,6 @@ func verdict(t *tally, message string) fleet.Condition {
 	}
 }
 
-// DeploymentReady is the Ready condition of a BundleDeployment, which its agent
-// writes.
-func DeploymentReady(bd *fleet.BundleDeployment) fleet.Condition {
-	c := NewCounter(NounBundle)
-	c.Set(bd.Name, ContributionOf(bd))
-	return verdict(&c.tally, c.Message())
-}
-
-// DeploymentDisplay is what printer columns show of a BundleDeployment.
-func DeploymentDisplay(bd *fleet.BundleDeployment) fleet.BundleDeploymentDisplay {
-	show := func(condition string) string {
-		c := fleet.FindCondition(bd.Status.Conditions, condition)
-		switch {
-		case c == nil:
-			return ""
-		case c.Status != metav1.ConditionTrue && c.Message != "":
-			return cut(c.Message)
-		default:
-			return string(c.Status)
-		}
-	}
-	return fleet.BundleDeploymentDisplay{
-		Deployed:  show(fleet.ConditionDeployed),
-		Monitored: show(fleet.ConditionMonitored),
-		State:     string(StateOf(bd)),
-	}
-}
-
 // bundleReady is the Ready condition of a Bundle.
 func bundleReady(u *bundle) fleet.Condition {
 	if u.facts.Error != "" {

@@ -3,7 +3,6 @@ package status_test
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-sh/flotilla/internal/status"
@@ -121,17 +120,5 @@ func TestContributionIsLean(t *testing.T) {
 	}
 	if c := status.ContributionOf(deployment("b", "c", says(fleet.ConditionMonitored, "x"))); c.Detail != nil {
 		t.Errorf("a ready deployment has something to say: %+v", c.Detail)
-	}
-}
-
-func TestDeploymentOwnStatus(t *testing.T) {
-	bd := deployment("nginx", "c", failing("chart is broken"))
-	want := fleet.Condition{Type: "Ready", Status: "False", Reason: "ErrApplied", Message: "ErrApplied(1) [Bundle nginx: chart is broken]"}
-	if diff := cmp.Diff(want, status.DeploymentReady(bd)); diff != "" {
-		t.Error(diff)
-	}
-	display := fleet.BundleDeploymentDisplay{Deployed: "chart is broken", State: "ErrApplied"}
-	if diff := cmp.Diff(display, status.DeploymentDisplay(bd)); diff != "" {
-		t.Error(diff)
 	}
 }

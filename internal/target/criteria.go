@@ -18,20 +18,20 @@ const ReasonInvalidSelector = "InvalidSelector"
 // displayName is the label under which Rancher users know a cluster.
 const displayName = "management.cattle.io/cluster-display-name"
 
-// Criteria are compiled selection criteria: all that are given must hold, and
+// criteria are compiled selection criteria: all that are given must hold, and
 // where none is given nothing matches.
-type Criteria struct {
+type criteria struct {
 	name     string
 	selector labels.Selector
 	group    string
 	groups   labels.Selector
 }
 
-// Compile makes criteria of t. Its error says which selector is wrong.
-func Compile(t fleet.GitTarget) (Criteria, error) {
+// compile makes criteria of t. Its error says which selector is wrong.
+func compile(t fleet.GitTarget) (criteria, error) {
 	selector, err := compileSelector("clusterSelector", t.ClusterSelector)
 	groups, groupsErr := compileSelector("clusterGroupSelector", t.ClusterGroupSelector)
-	return Criteria{
+	return criteria{
 		name: t.ClusterName, selector: selector,
 		group: t.ClusterGroup, groups: groups,
 	}, errors.Join(err, groupsErr)
@@ -56,7 +56,7 @@ func Selector(of string, s *metav1.LabelSelector) (labels.Selector, error) {
 }
 
 // Match tells whether the criteria select cluster.
-func (c *Criteria) Match(cluster *Cluster) bool {
+func (c *criteria) Match(cluster *Cluster) bool {
 	byGroup := c.group != "" || c.groups != nil
 	if c.name == "" && c.selector == nil && !byGroup {
 		return false
@@ -71,12 +71,12 @@ func (c *Criteria) Match(cluster *Cluster) bool {
 }
 
 // asksFor tells whether a cluster of group g may be selected for being in it.
-func (c *Criteria) asksFor(g Group) bool {
+func (c *criteria) asksFor(g Group) bool {
 	return (c.group != "" || c.groups != nil) && c.matchGroup(g)
 }
 
 // matchGroup wants one group to meet both criteria.
-func (c *Criteria) matchGroup(g Group) bool {
+func (c *criteria) matchGroup(g Group) bool {
 	if c.group != "" && c.group != g.Name {
 		return false
 	}

@@ -31,7 +31,7 @@ func TestEverySubsetOfCriteria(t *testing.T) {
 			given = given || state != absent
 		}
 		want = want && given
-		criteria, err := Compile(target)
+		criteria, err := compile(target)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -57,7 +57,7 @@ func TestCriteria(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			criteria, err := Compile(tt.target)
+			criteria, err := compile(tt.target)
 			if err != nil {
 				t.Fatal(err)
 			}

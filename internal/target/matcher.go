@@ -17,9 +17,9 @@ type Matcher struct {
 	bundle Bundle
 	// targets are the criteria of Spec.Targets, of which the first custom ones
 	// are customizations.
-	targets      []Criteria
+	targets      []criteria
 	custom       int
-	restrictions []Criteria
+	restrictions []criteria
 	templated    bool
 }
 
@@ -30,7 +30,7 @@ func NewMatcher(bundle Bundle) (*Matcher, error) {
 	var errs []error
 	for i := range bundle.Spec.Targets {
 		t := &bundle.Spec.Targets[i]
-		criteria, err := Compile(fleet.GitTarget{
+		criteria, err := compile(fleet.GitTarget{
 			ClusterName: t.ClusterName, ClusterSelector: t.ClusterSelector,
 			ClusterGroup: t.ClusterGroup, ClusterGroupSelector: t.ClusterGroupSelector,
 		})
@@ -39,7 +39,7 @@ func NewMatcher(bundle Bundle) (*Matcher, error) {
 	}
 	for i := range bundle.Spec.TargetRestrictions {
 		r := &bundle.Spec.TargetRestrictions[i]
-		criteria, err := Compile(fleet.GitTarget(*r))
+		criteria, err := compile(fleet.GitTarget(*r))
 		m.restrictions = append(m.restrictions, criteria)
 		errs = append(errs, located(err, "targetRestrictions", i, r.Name))
 	}
@@ -80,7 +80,7 @@ func (m *Matcher) MayMatch(cluster *Cluster) bool {
 
 // AsksFor tells whether it matters to the bundle who is in a cluster group.
 func (m *Matcher) AsksFor(g Group) bool {
-	asks := func(c Criteria) bool { return c.asksFor(g) }
+	asks := func(c criteria) bool { return c.asksFor(g) }
 	return slices.ContainsFunc(m.targets, asks) || slices.ContainsFunc(m.restrictions, asks)
 }
 
@@ -161,9 +161,9 @@ func (m *Matcher) firstMatch(cluster *Cluster, from, end int) int {
 	return -1
 }
 
-func matchesAny(criteria []Criteria, cluster *Cluster) bool {
-	for i := range criteria {
-		if criteria[i].Match(cluster) {
+func matchesAny(some []criteria, cluster *Cluster) bool {
+	for i := range some {
+		if some[i].Match(cluster) {
 			return true
 		}
 	}

@@ -6,10 +6,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"net/http"
-	"net/url"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -193,14 +190,4 @@ func marked(o *metav1.PartialObjectMetadata, key string) string {
 
 func (c *Client) merge(ctx context.Context, path string, patch []byte) error {
 	return c.rest.Patch(types.MergePatchType).AbsPath(path).SetHeader("Accept", metadataOnly).Body(patch).Do(ctx).Error()
-}
-
-// Unreachable tells whether an error means that the hub did not answer, rather
-// than that it answered with a refusal.
-func Unreachable(err error) bool {
-	if _, ok := errors.AsType[*url.Error](err); ok {
-		return true
-	}
-	status, ok := errors.AsType[*apierrors.StatusError](err)
-	return ok && status.ErrStatus.Code >= http.StatusInternalServerError
 }

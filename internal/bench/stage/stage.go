@@ -181,18 +181,6 @@ func (s *Stage) Stop() error {
 	return errors.Join(append(errs, os.RemoveAll(s.dir))...)
 }
 
-// HubLog returns the path of what flotilla-hub has written.
-func (s *Stage) HubLog() string {
-	for _, unit := range s.Lab.Status().Units {
-		for _, p := range unit.Processes {
-			if p.Name == "flotilla-hub" {
-				return p.Log
-			}
-		}
-	}
-	return ""
-}
-
 // patience bounds every wait.
 const patience = 8 * time.Minute
 

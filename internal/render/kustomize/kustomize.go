@@ -24,8 +24,8 @@ const Reason = "KustomizeFailed"
 // system, so that a path that leads out of the bundle is seen as such.
 const root = "/bundle"
 
-// Injected is the file by which rendered objects enter a kustomization.
-const Injected = "fleet-manifests.yaml"
+// injected is the file by which rendered objects enter a kustomization.
+const injected = "fleet-manifests.yaml"
 
 // Input is what a build depends on.
 type Input struct {
@@ -47,7 +47,7 @@ func (b *Builder) Build(ctx context.Context, in Input) ([]map[string]any, error)
 	tree := newTree(in.Files)
 	if in.Manifests != nil {
 		// Before the check, since the kustomization may name the file.
-		tree[path.Join(in.Dir, Injected)] = in.Manifests
+		tree[path.Join(in.Dir, injected)] = in.Manifests
 	}
 	if err := check(tree, path.Clean(in.Dir)); err != nil {
 		return nil, fault.Stall(Reason, err)

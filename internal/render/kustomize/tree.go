@@ -73,8 +73,8 @@ func (t tree) inject(dir string) error {
 		fields = map[string]any{}
 	}
 	// A kustomization may name the file itself, to say where it comes.
-	if own, _ := fields["resources"].([]any); !slices.Contains(own, any(Injected)) {
-		fields["resources"] = append([]any{Injected}, own...)
+	if own, _ := fields["resources"].([]any); !slices.Contains(own, any(injected)) {
+		fields["resources"] = append([]any{injected}, own...)
 	}
 	text, err := yaml.Marshal(fields)
 	if err != nil {

@@ -64,7 +64,7 @@ func lay(merged map[string][]byte, files []source.File, name string) error {
 // for; empty where the file is no patch.
 func patched(target string) string {
 	base, ok := strings.CutSuffix(strings.TrimSuffix(target, path.Ext(target)), "_patch")
-	if !ok || !IsManifest(target) {
+	if !ok || !isManifest(target) {
 		return ""
 	}
 	return base

@@ -25,7 +25,7 @@ func Manifests(files []source.File) []source.File {
 		if nested && (top == overlayDir || top == "templates" || top == "charts") {
 			continue
 		}
-		if IsManifest(file.Path) && !isConfig(file.Path) && !within(foreign, file.Path) {
+		if isManifest(file.Path) && !isConfig(file.Path) && !within(foreign, file.Path) {
 			out = append(out, file)
 		}
 	}
@@ -46,8 +46,8 @@ func Templates(files []source.File) []source.File {
 	return out
 }
 
-// IsManifest tells by its name whether a file may hold objects.
-func IsManifest(name string) bool {
+// isManifest tells by its name whether a file may hold objects.
+func isManifest(name string) bool {
 	ext := path.Ext(name)
 	return ext == ".yaml" || ext == ".yml" || ext == ".json"
 }

@@ -125,7 +125,7 @@ func putValues(helm **fleet.HelmOptions, raw []byte) error {
 func (c *Controller) existing(ctx context.Context, bundle *fleet.Bundle) ([]fleet.BundleDeployment, error) {
 	list := &fleet.BundleDeploymentList{}
 	err := c.Client.List(ctx, list, client.UnsafeDisableDeepCopy,
-		client.MatchingFields{BundleIndex: client.ObjectKeyFromObject(bundle).String()})
+		client.MatchingFields{bundleIndex: client.ObjectKeyFromObject(bundle).String()})
 	if err != nil {
 		return nil, fmt.Errorf("list deployments: %w", err)
 	}

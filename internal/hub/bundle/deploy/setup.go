@@ -15,8 +15,8 @@ import (
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
 
-// BundleIndex indexes deployments by their bundle, namespace/name.
-const BundleIndex = "flotilla.sh/bundle"
+// bundleIndex indexes deployments by their bundle, namespace/name.
+const bundleIndex = "flotilla.sh/bundle"
 
 // bundleOf returns the bundle of a deployment.
 func bundleOf(obj client.Object) types.NamespacedName {
@@ -27,7 +27,7 @@ func bundleOf(obj client.Object) types.NamespacedName {
 // Setup adds the controller to a manager.
 func (c *Controller) Setup(ctx context.Context, mgr ctrl.Manager) error {
 	index := func(obj client.Object) []string { return []string{bundleOf(obj).String()} }
-	if err := mgr.GetFieldIndexer().IndexField(ctx, &fleet.BundleDeployment{}, BundleIndex, index); err != nil {
+	if err := mgr.GetFieldIndexer().IndexField(ctx, &fleet.BundleDeployment{}, bundleIndex, index); err != nil {
 		return err
 	}
 	changes, err := c.follow(ctx, mgr)

@@ -26,13 +26,13 @@ import (
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
 
-// DefaultInterval is how often a repository is asked where the GitRepo does
+// defaultInterval is how often a repository is asked where the GitRepo does
 // not say.
-const DefaultInterval = 15 * time.Second
+const defaultInterval = 15 * time.Second
 
-// HookedInterval is how often a repository is asked whose server calls, where
+// hookedInterval is how often a repository is asked whose server calls, where
 // the GitRepo does not say: often enough for a call that was lost.
-const HookedInterval = time.Hour
+const hookedInterval = time.Hour
 
 // never is the interval of a GitRepo that is not polled: it is asked when the
 // hub starts, what identifies its repository changes, or a webhook comes.
@@ -47,7 +47,7 @@ type Controller struct {
 	Events events.EventRecorder
 	Clock  clock.PassiveClock
 
-	poller   *Poller
+	poller   *poller
 	statuses reconcile.Written
 	// polling is the context that polls live in; they outlive a reconcile.
 	polling context.Context
@@ -57,7 +57,7 @@ type Controller struct {
 func (c *Controller) Setup(ctx context.Context, mgr ctrl.Manager) error {
 	answers := make(chan event.GenericEvent, 1024)
 	c.polling = ctx
-	c.poller = NewPoller(c.Git.Resolve, func(repo types.NamespacedName) {
+	c.poller = newPoller(c.Git.Resolve, func(repo types.NamespacedName) {
 		answers <- event.GenericEvent{Object: &fleet.GitRepo{ObjectMeta: metav1.ObjectMeta{Namespace: repo.Namespace, Name: repo.Name}}}
 	})
 	return ctrl.NewControllerManagedBy(mgr).
@@ -137,9 +137,9 @@ func interval(repo *fleet.GitRepo) time.Duration {
 	case wanted != nil && wanted.Duration > 0:
 		return wanted.Duration
 	case !repo.Status.LastWebhookTime.IsZero():
-		return HookedInterval
+		return hookedInterval
 	default:
-		return DefaultInterval
+		return defaultInterval
 	}
 }
 

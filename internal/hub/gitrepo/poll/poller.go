@@ -39,8 +39,8 @@ type Call struct {
 	Force int64
 }
 
-// Result is the answer of the last poll.
-type Result struct {
+// result is the answer of the last poll.
+type result struct {
 	// Commit is the newest commit that a poll found, also when the last one
 	// failed.
 	Commit string
@@ -48,10 +48,10 @@ type Result struct {
 	Err error
 }
 
-// Poller asks Git servers for their newest commits: one poll for each distinct
+// poller asks Git servers for their newest commits: one poll for each distinct
 // URL, ref, credential and TLS setting, however many GitRepos share it, and one
 // for each GitRepo that is not polled.
-type Poller struct {
+type poller struct {
 	resolve func(context.Context, git.Remote) (string, error)
 	notify  func(types.NamespacedName)
 
@@ -65,7 +65,7 @@ type Poller struct {
 type poll struct {
 	remote git.Remote
 	wishes map[types.NamespacedName]Wish
-	result Result
+	result result
 	asked  bool
 	cancel context.CancelFunc
 	// hurry ends a wait that has become too long.
@@ -76,10 +76,10 @@ type poll struct {
 	until    time.Time
 }
 
-// NewPoller returns a Poller that asks by resolve, and calls notify when an
+// newPoller returns a poller that asks by resolve, and calls notify when an
 // answer changed.
-func NewPoller(resolve func(context.Context, git.Remote) (string, error), notify func(types.NamespacedName)) *Poller {
-	return &Poller{
+func newPoller(resolve func(context.Context, git.Remote) (string, error), notify func(types.NamespacedName)) *poller {
+	return &poller{
 		resolve:  resolve,
 		notify:   notify,
 		polls:    map[string]*poll{},
@@ -89,7 +89,7 @@ func NewPoller(resolve func(context.Context, git.Remote) (string, error), notify
 
 // Watch lets a GitRepo take part in the poll of its remote until ctx ends or
 // Drop is called, and returns the last answer. ok is false while there is none.
-func (p *Poller) Watch(ctx context.Context, repo types.NamespacedName, remote git.Remote, wish Wish) (r Result, ok bool) {
+func (p *poller) Watch(ctx context.Context, repo types.NamespacedName, remote git.Remote, wish Wish) (r result, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	id := pollOf(repo, remote, wish)
@@ -134,7 +134,7 @@ func (p *poll) grant(repo types.NamespacedName, wish Wish) (now bool) {
 }
 
 // Drop ends a GitRepo's part in its poll.
-func (p *Poller) Drop(repo types.NamespacedName) {
+func (p *poller) Drop(repo types.NamespacedName) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if id := p.identity[repo]; id != "" {
@@ -142,7 +142,7 @@ func (p *Poller) Drop(repo types.NamespacedName) {
 	}
 }
 
-func (p *Poller) leave(repo types.NamespacedName, id string) {
+func (p *poller) leave(repo types.NamespacedName, id string) {
 	delete(p.identity, repo)
 	current := p.polls[id]
 	delete(current.wishes, repo)
@@ -152,7 +152,7 @@ func (p *Poller) leave(repo types.NamespacedName, id string) {
 	}
 }
 
-func (p *Poller) begin(ctx context.Context, id string, remote git.Remote) *poll {
+func (p *poller) begin(ctx context.Context, id string, remote git.Remote) *poll {
 	ctx, cancel := context.WithCancel(ctx)
 	current := &poll{
 		remote: remote, wishes: map[types.NamespacedName]Wish{}, cancel: cancel, hurry: make(chan struct{}, 1),
@@ -162,7 +162,7 @@ func (p *Poller) begin(ctx context.Context, id string, remote git.Remote) *poll 
 	return current
 }
 
-func (p *Poller) loop(ctx context.Context, current *poll) {
+func (p *poller) loop(ctx context.Context, current *poll) {
 	failures := 0
 	for {
 		commit, err := p.ask(ctx, current.remote)
@@ -184,17 +184,17 @@ func (p *Poller) loop(ctx context.Context, current *poll) {
 	}
 }
 
-func (p *Poller) ask(ctx context.Context, remote git.Remote) (string, error) {
+func (p *poller) ask(ctx context.Context, remote git.Remote) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, resolveTimeout)
 	defer cancel()
 	return p.resolve(ctx, remote)
 }
 
 // answer keeps a result and tells those who wait where it says something new.
-func (p *Poller) answer(current *poll, commit string, err error) {
+func (p *poller) answer(current *poll, commit string, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	next := Result{Commit: commit, Err: err}
+	next := result{Commit: commit, Err: err}
 	if err != nil {
 		next.Commit = current.result.Commit
 	}
@@ -212,7 +212,7 @@ func (p *Poller) answer(current *poll, commit string, err error) {
 }
 
 // pause is the time to the next question.
-func (p *Poller) pause(current *poll, failures int) time.Duration {
+func (p *poller) pause(current *poll, failures int) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if current.expected != "" && failures == 0 && time.Now().Before(current.until) {
@@ -250,7 +250,7 @@ func delay(interval time.Duration, failures int) time.Duration {
 // without an answer is not enough, also where polling is off.
 func retry(interval time.Duration) time.Duration {
 	if interval == never {
-		return DefaultInterval
+		return defaultInterval
 	}
 	return interval
 }

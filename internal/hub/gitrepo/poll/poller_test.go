@@ -25,7 +25,7 @@ type server struct {
 	at     []time.Duration
 	told   []string
 	start  time.Time
-	poller *Poller
+	poller *poller
 }
 
 func newServer(t *testing.T) (*server, context.Context) {
@@ -37,7 +37,7 @@ func newServer(t *testing.T) (*server, context.Context) {
 		s.at = append(s.at, time.Since(s.start))
 		return s.commit, s.err
 	}
-	s.poller = NewPoller(resolve, func(repo types.NamespacedName) {
+	s.poller = newPoller(resolve, func(repo types.NamespacedName) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.told = append(s.told, repo.Name)
@@ -128,14 +128,14 @@ func TestNotifiesOfNewsAlone(t *testing.T) {
 			commit string
 			err    error
 			told   []string
-			want   Result
+			want   result
 		}{
-			{"first answer", "one", nil, both, Result{Commit: "one"}},
-			{"nothing new", "one", nil, nil, Result{Commit: "one"}},
-			{"a new commit", "two", nil, both, Result{Commit: "two"}},
-			{"the server goes away", "", down, both, Result{Commit: "two", Err: down}},
-			{"and stays away", "", errors.New("connection refused"), nil, Result{Commit: "two", Err: down}},
-			{"and comes back as it was", "two", nil, both, Result{Commit: "two"}},
+			{"first answer", "one", nil, both, result{Commit: "one"}},
+			{"nothing new", "one", nil, nil, result{Commit: "one"}},
+			{"a new commit", "two", nil, both, result{Commit: "two"}},
+			{"the server goes away", "", down, both, result{Commit: "two", Err: down}},
+			{"and stays away", "", errors.New("connection refused"), nil, result{Commit: "two", Err: down}},
+			{"and comes back as it was", "two", nil, both, result{Commit: "two"}},
 		} {
 			s.answers(step.commit, step.err)
 			if step.name != "first answer" {
@@ -245,7 +245,7 @@ func TestDelay(t *testing.T) {
 		"one failure":                {time.Minute, 1, 2 * time.Minute},
 		"many failures":              {time.Minute, 1000, 20 * time.Minute},
 		"polling off":                {never, 0, never},
-		"polling off, but no answer": {never, 1, 2 * DefaultInterval},
+		"polling off, but no answer": {never, 1, 2 * defaultInterval},
 		"nobody left":                {0, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -335,11 +335,11 @@ func TestInterval(t *testing.T) {
 		repo fleet.GitRepo
 		want time.Duration
 	}{
-		"standard":                {fleet.GitRepo{}, DefaultInterval},
+		"standard":                {fleet.GitRepo{}, defaultInterval},
 		"set":                     {fleet.GitRepo{Spec: fleet.GitRepoSpec{PollingInterval: &minute}}, time.Minute},
-		"zero":                    {fleet.GitRepo{Spec: fleet.GitRepoSpec{PollingInterval: &zero}}, DefaultInterval},
+		"zero":                    {fleet.GitRepo{Spec: fleet.GitRepoSpec{PollingInterval: &zero}}, defaultInterval},
 		"off":                     {fleet.GitRepo{Spec: fleet.GitRepoSpec{PollingInterval: &minute, DisablePolling: true}}, never},
-		"with a webhook":          {fleet.GitRepo{Status: called}, HookedInterval},
+		"with a webhook":          {fleet.GitRepo{Status: called}, hookedInterval},
 		"set, and with a webhook": {fleet.GitRepo{Spec: fleet.GitRepoSpec{PollingInterval: &minute}, Status: called}, time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {

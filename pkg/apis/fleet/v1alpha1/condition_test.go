@@ -48,12 +48,3 @@ func TestFindAndRemoveCondition(t *testing.T) {
 		t.Errorf("left: %v, want B alone", conditions)
 	}
 }
-
-func TestStateRankOrdersAllStates(t *testing.T) {
-	states := []fleet.BundleState{"", fleet.Ready, fleet.NotReady, fleet.Pending, fleet.OutOfSync, fleet.Modified, fleet.WaitApplied, fleet.ErrApplied}
-	for want, state := range states {
-		if got := fleet.StateRank(state); got != want {
-			t.Errorf("rank of %q is %d, want %d", state, got, want)
-		}
-	}
-}

@@ -92,25 +92,3 @@ const (
 // StateOffline is shown for what a silent agent last said; it is not one of the
 // states of a deployment.
 const StateOffline BundleState = "Offline"
-
-// StateRank orders the states from Ready, 1, to ErrApplied, 7; it is 0 for
-// anything else.
-func StateRank(state BundleState) int {
-	switch state {
-	case Ready:
-		return 1
-	case NotReady:
-		return 2
-	case Pending:
-		return 3
-	case OutOfSync:
-		return 4
-	case Modified:
-		return 5
-	case WaitApplied:
-		return 6
-	case ErrApplied:
-		return 7
-	}
-	return 0
-}
