@@ -26,7 +26,7 @@ func (c *Client) Poll(ctx context.Context, in Inbox, every time.Duration, clock 
 		if heard, err = c.poll(ctx, in, heard); err != nil && ctx.Err() == nil {
 			logr.FromContextOrDiscard(ctx).Info("could not look at the hub", "error", err.Error())
 			pause = min(pause, wait.Jitter(retry, 1))
-			retry *= 2
+			retry = min(2*retry, every)
 		} else {
 			retry = pollRetry
 		}

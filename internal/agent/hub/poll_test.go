@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"slices"
@@ -52,4 +53,43 @@ func TestPollNeverGoesBack(t *testing.T) {
 			t.Errorf("asked for versions %q", server.asked)
 		}
 	})
+}
+
+// impatient is a clock that lets nobody wait, and stops after so many waits.
+type impatient struct {
+	clock.RealClock
+	pauses []time.Duration
+	enough int
+	stop   context.CancelFunc
+}
+
+func (c *impatient) After(d time.Duration) <-chan time.Time {
+	if c.pauses = append(c.pauses, d); len(c.pauses) == c.enough {
+		c.stop()
+		return nil
+	}
+	now := make(chan time.Time, 1)
+	now <- time.Time{}
+	return now
+}
+
+// TestPollOffline: however long the hub is away, the looks come more rarely
+// from time to time, as rarely as those that succeed, and never in a loop.
+func TestPollOffline(t *testing.T) {
+	for _, every := range []time.Duration{time.Minute, 5 * time.Minute, 24 * time.Hour} {
+		t.Run(every.String(), func(t *testing.T) {
+			c, err := NewClient(&rest.Config{Host: "http://hub", Transport: &newest{down: true}, QPS: -1}, "cluster-a")
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, stop := context.WithCancel(t.Context())
+			waits := &impatient{enough: 100, stop: stop}
+			c.Poll(ctx, make(inbox, 100), every, waits)
+			for i, pause := range waits.pauses {
+				if pause < pollRetry/2 || i > 20 && pause < every*9/10 {
+					t.Errorf("after %d failures a pause of %s", i+1, pause)
+				}
+			}
+		})
+	}
 }
