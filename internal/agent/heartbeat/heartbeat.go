@@ -115,9 +115,13 @@ func (b *Beat) once(ctx context.Context) (forgotten bool, err error) {
 		"holderIdentity":       b.Identity,
 		"leaseDurationSeconds": int32(b.Interval / time.Second),
 	}}
+	// Nobody asks who wrote which field of a Lease, and every beat would pay for
+	// the record.
+	metadata := map[string]any{"managedFields": []metav1.ManagedFieldsEntry{{}}}
+	patch["metadata"] = metadata
 	telling := report != "" && report != b.says
 	if telling {
-		patch["metadata"] = map[string]any{"annotations": map[string]string{fleet.AgentReportAnnotation: report}}
+		metadata["annotations"] = map[string]string{fleet.AgentReportAnnotation: report}
 	}
 	raw, err := json.Marshal(patch)
 	if err != nil {

@@ -2,7 +2,10 @@ package stage
 
 import (
 	"context"
+	"errors"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/flotilla-sh/flotilla/internal/bench/meter"
 )
@@ -28,14 +31,29 @@ func (s *Stage) Cost(ctx context.Context, do func(context.Context) (time.Time, e
 
 // During returns what a time has cost in which the bench does nothing.
 func (s *Stage) During(ctx context.Context, d time.Duration) (meter.Use, error) {
+	return s.Paced(ctx, d, 1, func(int) error { return nil })
+}
+
+// Paced returns what a time has cost in which something is done n times, evenly
+// spread.
+func (s *Stage) Paced(ctx context.Context, d time.Duration, n int, do func(i int) error) (meter.Use, error) {
 	mark, err := s.Meter.Begin(ctx)
 	if err != nil {
 		return meter.Use{}, err
 	}
-	select {
-	case <-ctx.Done():
-		return meter.Use{}, context.Cause(ctx)
-	case <-time.After(d):
+	tick := time.NewTicker(d / time.Duration(n))
+	defer tick.Stop()
+	var group errgroup.Group
+	for i := range n {
+		select {
+		case <-ctx.Done():
+			return meter.Use{}, errors.Join(context.Cause(ctx), group.Wait())
+		case <-tick.C:
+		}
+		group.Go(func() error { return do(i) })
+	}
+	if err := group.Wait(); err != nil {
+		return meter.Use{}, err
 	}
 	return s.Meter.End(ctx, mark)
 }

@@ -94,6 +94,28 @@ func (s *Stage) measureRaw(ctx context.Context) (Raw, error) {
 	return raw, server.Delete().AbsPath(rawPath).Do(ctx).Error()
 }
 
+// RawBeats renews n Leases that nobody watches, once each within a time, as
+// leanly as can be: what so many heartbeats cost at least, at their own pace. A
+// request that comes to a machine at rest costs more than one of many.
+func (s *Stage) RawBeats(ctx context.Context, n int, within time.Duration) (meter.Use, error) {
+	server := s.Kube.CoordinationV1().RESTClient()
+	leases := func(request *rest.Request) *rest.Request {
+		return request.Namespace(metav1.NamespaceDefault).Resource("leases").SetHeader("Accept", rawAnswer)
+	}
+	err := each(n, func(i int) error {
+		return leases(server.Post()).Body([]byte(`{"apiVersion":"coordination.k8s.io/v1","kind":"Lease","metadata":{"name":"`+rawName("beat", i)+`"}}`)).
+			SetHeader("Content-Type", "application/json").Do(ctx).Error()
+	})
+	if err != nil {
+		return meter.Use{}, fmt.Errorf("make Leases: %w", err)
+	}
+	return s.Paced(ctx, within, n, func(i int) error {
+		now := time.Now().UTC().Format(metav1.RFC3339Micro)
+		return leases(server.Patch(types.MergePatchType)).Name(rawName("beat", i)).
+			Body([]byte(`{"metadata":{"managedFields":[{}]},"spec":{"holderIdentity":"raw","renewTime":"` + now + `"}}`)).Do(ctx).Error()
+	})
+}
+
 // rawRound makes n pairs: all objects first, then all statuses.
 func rawRound(ctx context.Context, server rest.Interface, prefix string, n int) (created, patched time.Duration, err error) {
 	began := time.Now()
