@@ -6,11 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -19,13 +16,16 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
-	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"github.com/flotilla-sh/flotilla/cmd/internal/start"
 	"github.com/flotilla-sh/flotilla/internal/agent"
 	"github.com/flotilla-sh/flotilla/internal/agent/beside"
 	"github.com/flotilla-sh/flotilla/internal/render/worker"
 )
+
+// program is the name of this program.
+const program = "flotilla-agent"
 
 // systemNamespace is where agents run unless told otherwise.
 const systemNamespace = "cattle-fleet-system"
@@ -34,21 +34,7 @@ const systemNamespace = "cattle-fleet-system"
 // do: its memory is worth more than its start.
 const renderIdle = 30 * time.Second
 
-func main() {
-	if len(os.Args) > 1 && os.Args[1] == worker.Command {
-		exit(worker.Main(os.Stdin, os.Stdout))
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	exit(command().ExecuteContext(ctx))
-}
-
-func exit(err error) {
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "flotilla-agent:", err)
-		os.Exit(1)
-	}
-}
+func main() { start.Main(command()) }
 
 // flags are the command line.
 type flags struct {
@@ -66,12 +52,9 @@ type flags struct {
 func command() *cobra.Command {
 	var f flags
 	cmd := &cobra.Command{
-		Use:           "flotilla-agent",
-		Short:         "Make this cluster what the hub wants it to be",
-		Args:          cobra.NoArgs,
-		SilenceUsage:  true,
-		SilenceErrors: true,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), f) },
+		Use:   program,
+		Short: "Make this cluster what the hub wants it to be",
+		RunE:  func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), f) },
 	}
 	cmd.Flags().StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of the agent's own cluster; empty means that it runs in it")
 	cmd.Flags().StringVar(&f.hubKubeconfig, "hub-kubeconfig", "", "kubeconfig of the hub; the namespace of its context is the cluster's")
@@ -90,53 +73,25 @@ func command() *cobra.Command {
 }
 
 func run(ctx context.Context, f flags) error {
-	log, err := logger(f.logLevel)
+	log, err := start.Logger(f.logLevel)
 	if err != nil {
 		return err
 	}
-	klog.SetLogger(log)
 	ctx = logr.NewContext(ctx, log)
 	options, err := options(f)
 	if err != nil {
 		return err
 	}
-	executable, err := os.Executable()
+	pool, err := start.Renderers(worker.Options{Size: 1, MemoryLimit: f.renderMemory, Deadline: f.renderDeadline, Idle: renderIdle})
 	if err != nil {
-		return fmt.Errorf("find this program, which renders in processes of its own: %w", err)
+		return err
 	}
-	pool := worker.NewPool(worker.Options{
-		Executable: executable, Size: 1, MemoryLimit: f.renderMemory, Deadline: f.renderDeadline, Idle: renderIdle,
-	})
 	defer pool.Close()
 	options.Renderer, options.Metrics = pool, prometheus.DefaultRegisterer
 	if f.metricsAddress != "" {
 		go serve(ctx, f.metricsAddress)
 	}
 	return agent.Run(ctx, options)
-}
-
-func logger(level string) (logr.Logger, error) {
-	var l slog.Level
-	if err := l.UnmarshalText([]byte(level)); err != nil {
-		return logr.Logger{}, fmt.Errorf("--log-level %q: must be debug, info, warn or error", level)
-	}
-	return logr.FromSlogHandler(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: l})), nil
-}
-
-// spokeConfig finds the agent's own cluster.
-func spokeConfig(kubeconfig string) (*rest.Config, error) {
-	if kubeconfig == "" {
-		config, err := rest.InClusterConfig()
-		if err != nil {
-			return nil, fmt.Errorf("no --kubeconfig was given, and this is no pod: %w", err)
-		}
-		return config, nil
-	}
-	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
-	if err != nil {
-		return nil, fmt.Errorf("--kubeconfig %s: %w", kubeconfig, err)
-	}
-	return config, nil
 }
 
 func options(f flags) (agent.Options, error) {
@@ -149,7 +104,7 @@ func options(f flags) (agent.Options, error) {
 	if f.settle < 0 {
 		return agent.Options{}, fmt.Errorf("--settle %s: must not be negative", f.settle)
 	}
-	spoke, err := spokeConfig(f.kubeconfig)
+	spoke, err := start.Connect(f.kubeconfig, program)
 	if err != nil {
 		return agent.Options{}, err
 	}

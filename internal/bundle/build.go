@@ -9,7 +9,6 @@ import (
 	"path"
 	"slices"
 
-	"github.com/flotilla-sh/flotilla/internal/digest"
 	"github.com/flotilla-sh/flotilla/internal/fault"
 	"github.com/flotilla-sh/flotilla/internal/names"
 	"github.com/flotilla-sh/flotilla/internal/source"
@@ -143,7 +142,7 @@ func (b *builder) fill(draft *Draft, config *fleetyaml.FleetYAML) error {
 		b.warnings = append(b.warnings, fault.Note{File: b.config, Line: config.Line("imageScans"), Message: "imageScans have no effect yet"})
 	}
 	draft.Files = files
-	draft.SourceDigest = digestOf(files)
+	draft.SourceDigest = source.Digest(files)
 	draft.Labels = b.labels(config)
 	draft.Spec = b.in.spec(config)
 	return nil
@@ -244,12 +243,4 @@ func refersToFiles(o *fleet.BundleDeploymentOptions) bool {
 func hasChart(spec *fleet.BundleSpec) bool {
 	named := func(h *fleet.HelmOptions) bool { return h != nil && (h.Chart != "" || h.Repo != "") }
 	return named(spec.Helm) || slices.ContainsFunc(spec.Targets, func(t fleet.BundleTarget) bool { return named(t.Helm) })
-}
-
-func digestOf(files []source.File) string {
-	parts := make([][]byte, 0, 2*len(files))
-	for _, f := range files {
-		parts = append(parts, []byte(f.Path), f.Data)
-	}
-	return digest.Of(parts...)
 }

@@ -84,7 +84,7 @@ func checkScan(t *testing.T, tree source.Tree, in Input) {
 		if draft.Err != nil {
 			continue
 		}
-		if draft.Name == "" || draft.SourceDigest != digestOf(draft.Files) {
+		if draft.Name == "" || draft.SourceDigest != source.Digest(draft.Files) {
 			t.Errorf("a bundle without a name or with a wrong digest: %+v", draft)
 		}
 		if !slices.IsSortedFunc(draft.Files, func(a, b source.File) int { return strings.Compare(a.Path, b.Path) }) {

@@ -82,5 +82,5 @@ type Draft struct {
 // SetFiles replaces the files of a draft, which are sorted here.
 func (d *Draft) SetFiles(files []source.File) {
 	slices.SortStableFunc(files, func(a, b source.File) int { return cmp.Compare(a.Path, b.Path) })
-	d.Files, d.SourceDigest = files, digestOf(files)
+	d.Files, d.SourceDigest = files, source.Digest(files)
 }

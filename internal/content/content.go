@@ -22,6 +22,8 @@ import (
 	"io"
 	"slices"
 	"sync"
+
+	"github.com/flotilla-sh/flotilla/internal/digest"
 )
 
 const (
@@ -116,12 +118,12 @@ func (k Key) blob(p payload, secret bool) (Blob, error) {
 	if err != nil {
 		return Blob{}, fmt.Errorf("encode content: %w", err)
 	}
-	digest := digestOf(raw)
+	sum := digest.OfBytes(raw)
 	data, err := compress(raw)
 	if err != nil {
 		return Blob{}, fmt.Errorf("compress content: %w", err)
 	}
-	ref := Ref{Digest: digest, Name: k.Name(digest), Secret: secret}
+	ref := Ref{Digest: sum, Name: k.Name(sum), Secret: secret}
 	return Blob{Ref: ref, Data: data, Chunks: p.Chunks}, nil
 }
 
@@ -172,11 +174,6 @@ func (r Ref) Public() Ref {
 	return r
 }
 
-func digestOf(raw []byte) string {
-	sum := sha256.Sum256(raw)
-	return hex.EncodeToString(sum[:])
-}
-
 var gzipWriters = sync.Pool{New: func() any { return gzip.NewWriter(io.Discard) }}
 
 func compress(raw []byte) ([]byte, error) {
@@ -200,7 +197,7 @@ func decode(ref Ref, data []byte) (payload, error) {
 	if err != nil {
 		return p, fmt.Errorf("content %s is damaged: %w", ref.ID(), err)
 	}
-	if got := digestOf(raw); ref.Digest != "" && got != ref.Digest {
+	if got := digest.OfBytes(raw); ref.Digest != "" && got != ref.Digest {
 		return p, fmt.Errorf("content %s is not what was asked for: its digest is %s, wanted %s", ref.ID(), got, ref.Digest)
 	}
 	if err := json.Unmarshal(raw, &p); err != nil {

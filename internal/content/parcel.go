@@ -3,6 +3,8 @@ package content
 import (
 	"encoding/binary"
 	"errors"
+
+	"github.com/flotilla-sh/flotilla/internal/digest"
 )
 
 const (
@@ -52,7 +54,7 @@ func unpack(packed []byte) (map[string][]byte, error) {
 		data := packed[n : n+int(size)]
 		packed = packed[n+int(size):]
 		if raw, err := decompress(data); err == nil {
-			out[digestOf(raw)] = data
+			out[digest.OfBytes(raw)] = data
 		}
 	}
 	return out, nil

@@ -119,6 +119,7 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
+	o.Config = rest.CopyConfig(o.Config)
 	o.Config.QPS = -1 // the API server's own fairness is the limit
 	live, err := lean.New(o.Config, client.Options{Scheme: scheme})
 	if err != nil {

@@ -6,7 +6,6 @@ package names
 
 import (
 	"crypto/md5" //nolint:gosec // names are not secrets; the algorithm is part of the naming scheme users know
-	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"path"
@@ -83,7 +82,7 @@ func SafeConcat(parts ...string) string {
 	if len(name) <= maxObject {
 		return name
 	}
-	sum := sha256Hex(name)
+	sum := digest.OfBytes([]byte(name))
 	const cut = maxObject - 6
 	if last := name[cut-1]; last >= 'a' && last <= 'z' || last >= '0' && last <= '9' {
 		return name[:cut] + "-" + sum[:5]
@@ -93,7 +92,7 @@ func SafeConcat(parts ...string) string {
 
 // KeyHash returns a short hash of the first 100 bytes of text.
 func KeyHash(text string) string {
-	return sha256Hex(text[:min(len(text), 100)])[:12]
+	return digest.OfBytes([]byte(text[:min(len(text), 100)]))[:12]
 }
 
 // ClusterNamespace returns the namespace on the hub that holds the deployments
@@ -129,11 +128,6 @@ func FieldManager(bundleNamespace, bundleName string) string {
 func md5Hex(text string, n int) string {
 	sum := md5.Sum([]byte(text)) //nolint:gosec // see the import
 	return hex.EncodeToString(sum[:])[:n]
-}
-
-func sha256Hex(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return hex.EncodeToString(sum[:])
 }
 
 // ValuesSecret is the name of the Secret that holds a bundle's Helm values with

@@ -8,6 +8,7 @@ import (
 	"github.com/flotilla-sh/flotilla/internal/pipeline"
 	"github.com/flotilla-sh/flotilla/internal/render"
 	"github.com/flotilla-sh/flotilla/internal/render/rendertest"
+	"github.com/flotilla-sh/flotilla/internal/source"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
 
@@ -20,7 +21,7 @@ func BenchmarkCommit(b *testing.B) {
 			files := rendertest.Chart(b, name)
 			s := &pipeline.Stages{Renderer: render.NewMemo(render.New(), 64<<20), Key: content.Key("0123456789abcdef")}
 			in := input()
-			in.Files, in.SourceDigest = files, render.FilesDigest(files)
+			in.Files, in.SourceDigest = files, source.Digest(files)
 			for i := range 100 {
 				c := cluster(fmt.Sprintf("c%d", i), "v1.36.3", fmt.Sprintf("n%d", i))
 				c.Capabilities.APIs = manyAPIs()

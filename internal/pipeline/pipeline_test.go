@@ -67,7 +67,7 @@ func input(clusters ...pipeline.Cluster) pipeline.Input {
 	files := []source.File{{Path: "a.yaml", Data: []byte("a")}}
 	return pipeline.Input{
 		Bundle: target.Bundle{Namespace: "fleet-default", Name: "app", Spec: spec},
-		Files:  files, SourceDigest: render.FilesDigest(files), Clusters: clusters,
+		Files:  files, SourceDigest: source.Digest(files), Clusters: clusters,
 	}
 }
 

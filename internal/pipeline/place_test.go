@@ -9,6 +9,7 @@ import (
 	"github.com/flotilla-sh/flotilla/internal/pipeline"
 	"github.com/flotilla-sh/flotilla/internal/render"
 	"github.com/flotilla-sh/flotilla/internal/render/rendertest"
+	"github.com/flotilla-sh/flotilla/internal/source"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
 
@@ -123,7 +124,7 @@ func TestPlainYAMLIsFilledInForEachCluster(t *testing.T) {
 	in.Bundle.Spec.Helm = nil
 	in.Bundle.Spec.TemplateManifests = true
 	in.Files = rendertest.Files("-- a.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  text: ${ .ClusterLabels.text }\n")
-	in.SourceDigest = render.FilesDigest(in.Files)
+	in.SourceDigest = source.Digest(in.Files)
 	for _, mode := range []fleet.RenderMode{fleet.RenderAuto, fleet.RenderAgent} {
 		in.Bundle.Spec.Render = mode
 		in.Remembered = nil

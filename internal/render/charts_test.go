@@ -10,6 +10,7 @@ import (
 	"github.com/flotilla-sh/flotilla/internal/fault"
 	"github.com/flotilla-sh/flotilla/internal/render"
 	"github.com/flotilla-sh/flotilla/internal/render/rendertest"
+	"github.com/flotilla-sh/flotilla/internal/source"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
 
@@ -109,7 +110,7 @@ func TestChartThatMakesUpASecretNeedsTheCluster(t *testing.T) {
 
 func BenchmarkKubePrometheusStack(b *testing.B) {
 	req := chartRequest(b, "kube-prometheus-stack", map[string]any{"grafana": map[string]any{"adminPassword": "secret"}})
-	req.SourceDigest = render.FilesDigest(req.Files)
+	req.SourceDigest = source.Digest(req.Files)
 	b.Run("first", func(b *testing.B) {
 		for b.Loop() {
 			mustRender(b, render.New(), req)

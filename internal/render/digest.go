@@ -21,16 +21,7 @@ func SourceDigest(req *Request) string {
 	if req.SourceDigest != "" {
 		return req.SourceDigest
 	}
-	return FilesDigest(req.Files)
-}
-
-// FilesDigest returns the digest of files.
-func FilesDigest(files []source.File) string {
-	parts := make([][]byte, 0, 2*len(files))
-	for _, file := range files {
-		parts = append(parts, []byte(file.Path), file.Data)
-	}
-	return digest.Of(parts...)
+	return source.Digest(req.Files)
 }
 
 // InputDigest names everything that the result of a request depends on, given

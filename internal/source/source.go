@@ -2,7 +2,11 @@
 // at one commit. Its sub-packages are the only doors to where trees come from.
 package source
 
-import "io/fs"
+import (
+	"io/fs"
+
+	"github.com/flotilla-sh/flotilla/internal/digest"
+)
 
 // Tree is a snapshot: the files of a repository at one commit. FS must not
 // change while anyone reads it.
@@ -19,4 +23,13 @@ type Tree struct {
 type File struct {
 	Path string `json:"path"`
 	Data []byte `json:"data"`
+}
+
+// Digest names files by what is in them. Files in another order have another.
+func Digest(files []File) string {
+	parts := make([][]byte, 0, 2*len(files))
+	for _, file := range files {
+		parts = append(parts, []byte(file.Path), file.Data)
+	}
+	return digest.Of(parts...)
 }

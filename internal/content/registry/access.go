@@ -8,10 +8,8 @@ package registry
 
 import (
 	"context"
-	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,6 +22,7 @@ import (
 	"oras.land/oras-go/v2/registry/remote"
 	"oras.land/oras-go/v2/registry/remote/auth"
 
+	"github.com/flotilla-sh/flotilla/internal/digest"
 	"github.com/flotilla-sh/flotilla/internal/fault"
 )
 
@@ -117,8 +116,7 @@ func (a Access) Digest() string {
 	if err != nil {
 		panic("an access is not JSON: " + err.Error())
 	}
-	sum := sha256.Sum256(raw)
-	return hex.EncodeToString(sum[:16])
+	return digest.OfBytes(raw)[:32]
 }
 
 // repository returns the client of a repository.

@@ -29,7 +29,7 @@ func BenchmarkAgainstThePlainEngine(b *testing.B) {
 		})
 		b.Run(name+"/ours", func(b *testing.B) {
 			renderer := render.New()
-			req := render.Request{Files: files, SourceDigest: render.FilesDigest(files), Bundle: name, Capabilities: render.Capabilities{KubeVersion: "v1.36.3"}}
+			req := render.Request{Files: files, SourceDigest: source.Digest(files), Bundle: name, Capabilities: render.Capabilities{KubeVersion: "v1.36.3"}}
 			ours(b, renderer, req, 0)
 			for i := 1; b.Loop(); i++ {
 				ours(b, renderer, req, i)

@@ -15,6 +15,7 @@ import (
 	"github.com/flotilla-sh/flotilla/internal/render"
 	"github.com/flotilla-sh/flotilla/internal/render/rendertest"
 	"github.com/flotilla-sh/flotilla/internal/render/worker"
+	"github.com/flotilla-sh/flotilla/internal/source"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
 
@@ -195,7 +196,7 @@ func TestChildEndsWithItsInput(t *testing.T) {
 func BenchmarkKubePrometheusStack(b *testing.B) {
 	pool := newPool(b, worker.Options{Size: 1})
 	req := render.Request{Bundle: "kps", Files: rendertest.Chart(b, "kube-prometheus-stack")}
-	req.SourceDigest = render.FilesDigest(req.Files)
+	req.SourceDigest = source.Digest(req.Files)
 	values := map[string]any{"grafana": map[string]any{"adminPassword": "secret"}}
 	req.Options.Helm = &fleet.HelmOptions{Values: &fleet.GenericMap{Data: values}}
 	req.Capabilities.KubeVersion = "v1.36.3"

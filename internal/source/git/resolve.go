@@ -9,6 +9,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
+
+	"github.com/flotilla-sh/flotilla/pkg/fleetyaml"
 )
 
 // Resolve returns the commit that the remote's revision or branch stands for.
@@ -105,6 +107,15 @@ func tagNotFound(r Remote, name plumbing.ReferenceName, refs *packp.AdvRefs) err
 // abbreviated tells whether s looks like the beginning of a commit hash.
 func abbreviated(s string) bool {
 	return len(s) >= 7 && len(s) < 40 && strings.Trim(s, "0123456789abcdef") == "" && strings.ContainsAny(s, "0123456789")
+}
+
+// didYouMean names the candidate nearest to a name, if one is near enough to
+// be a slip of the pen.
+func didYouMean(name string, candidates []string) string {
+	if near := fleetyaml.Nearest(name, candidates); near != "" {
+		return fmt.Sprintf("; did you mean %q?", near)
+	}
+	return ""
 }
 
 func refNames(refs *packp.AdvRefs, prefix string) []string {

@@ -10,7 +10,6 @@ import (
 	"sort"
 
 	"github.com/flotilla-sh/flotilla/internal/fault"
-	"github.com/flotilla-sh/flotilla/internal/render"
 	"github.com/flotilla-sh/flotilla/internal/source"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
@@ -39,7 +38,7 @@ func inline(bundle *fleet.Bundle) (Files, error) {
 		out.Files = append(out.Files, source.File{Path: name, Data: data})
 	}
 	sort.SliceStable(out.Files, func(i, j int) bool { return out.Files[i].Path < out.Files[j].Path })
-	out.Digest = render.FilesDigest(out.Files)
+	out.Digest = source.Digest(out.Files)
 	return out, nil
 }
 

@@ -11,7 +11,6 @@ import (
 
 	"github.com/flotilla-sh/flotilla/internal/content"
 	"github.com/flotilla-sh/flotilla/internal/fault"
-	"github.com/flotilla-sh/flotilla/internal/render"
 	"github.com/flotilla-sh/flotilla/internal/render/cache"
 	"github.com/flotilla-sh/flotilla/internal/source"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
@@ -98,7 +97,7 @@ func (s *Sources) keep(key string, files []source.File) Files {
 	for _, f := range files {
 		size += len(f.Path) + len(f.Data)
 	}
-	out := Files{Files: files, Digest: render.FilesDigest(files)}
+	out := Files{Files: files, Digest: source.Digest(files)}
 	s.kept.Put(key, out, size)
 	return out
 }
