@@ -23,6 +23,9 @@ type program struct {
 	path string
 	args []string
 	dir  string
+	// pod has the program find no place for temporary files, as in the pods that
+	// the charts make.
+	pod bool
 	// ready waits until the process serves; nil where nothing waits for it.
 	ready func(context.Context) error
 }
@@ -73,7 +76,7 @@ func (l *launcher) run(p program, logs, home string) (*process, error) {
 	defer func() { _ = log.Close() }()
 	cmd := exec.Command(p.path, p.args...) //nolint:noctx // it outlives the call; stop ends it
 	cmd.Dir = p.dir
-	cmd.Env = append(cmd.Environ(), "HOME="+home, "TMPDIR="+home, "KUBECONFIG=")
+	cmd.Env = append(cmd.Environ(), "HOME="+home, "TMPDIR="+p.temporary(home), "KUBECONFIG=")
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = childAttributes()
 	if err := l.start(cmd); err != nil {
@@ -85,6 +88,14 @@ func (l *launcher) run(p program, logs, home string) (*process, error) {
 		close(running.done)
 	}()
 	return running, nil
+}
+
+// temporary is where the program may have temporary files.
+func (p program) temporary(home string) string {
+	if p.pod {
+		return os.DevNull
+	}
+	return home
 }
 
 // waitReady returns when the program serves, or an error with the end of its

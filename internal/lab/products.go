@@ -42,7 +42,7 @@ func (l *Lab) runInstead(ctx context.Context, name string, r release, p program)
 		return err
 	}
 	p.args = append(append([]string(nil), r.args...), p.args...)
-	p.dir = l.options.Dir
+	p.dir, p.pod = l.options.Dir, true
 	u.programs = []program{p}
 	if err := l.startUnit(ctx, name, name+" started"); err != nil {
 		return err

@@ -65,6 +65,9 @@ func (r *Reader) credentials(ctx context.Context, repo *fleet.GitRepo) (git.Cred
 		return git.Credentials{}, err
 	}
 	c, err := git.CredentialsFromSecret(string(secret.Type), secret.Data)
+	if fault.KindOf(err) == fault.Transient {
+		return c, err // nothing is wrong with the Secret
+	}
 	if err != nil {
 		// Secrets are not watched, so it is looked at again.
 		return c, fault.Wait(retryMissingSecret, fault.ReasonOf(err, "InvalidSecret"),

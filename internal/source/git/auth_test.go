@@ -2,6 +2,7 @@ package git_test
 
 import (
 	"encoding/pem"
+	"os"
 	"strings"
 	"testing"
 
@@ -103,6 +104,23 @@ func TestSSH(t *testing.T) {
 			wantFile(t, sync(t, c, r), "a", "2")
 		})
 	}
+}
+
+// The hub's pod has no place for temporary files.
+func TestSSHWithoutTemporaryFiles(t *testing.T) {
+	root := t.TempDir()
+	first := gittest.NewRepo(t, root, "fleet.git").Push("a", "1")
+	server := gittest.ServeSSH(t, root)
+	cache := newCache(t)
+	t.Setenv("TMPDIR", os.DevNull)
+	credentials, err := git.CredentialsFromSecret(git.SecretTypeSSHAuth, map[string][]byte{
+		"ssh-privatekey": server.ClientKey, "known_hosts": server.KnownHosts,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := git.Remote{URL: "ssh://git@" + server.Addr + "/fleet.git", Branch: "main", Credentials: credentials}
+	wantFile(t, fetch(t, cache, r, first), "a", "1")
 }
 
 func TestCredentialsFromSecret(t *testing.T) {

@@ -4,29 +4,27 @@ import (
 	"crypto/ed25519"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
-	"os"
 	"strings"
 
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/knownhosts"
 )
 
-// hostKeys parses known_hosts. The parser only reads files, so the lines go
-// through a temporary one; they hold nothing secret.
+// hostKeys parses known_hosts. The parser only reads files.
 func (c Credentials) hostKeys() (ssh.HostKeyCallback, error) {
-	f, err := os.CreateTemp("", "known_hosts-*")
+	name, done, err := asFile(keyKnownHosts, c.KnownHosts)
 	if err != nil {
-		return nil, fmt.Errorf("cannot store known_hosts: %w", err)
+		return nil, fmt.Errorf("there is no place for %s: %w", keyKnownHosts, err)
 	}
-	defer func() { _ = os.Remove(f.Name()) }()
-	_, err = f.Write(append(c.KnownHosts, '\n'))
-	if err = errors.Join(err, f.Close()); err != nil {
-		return nil, fmt.Errorf("cannot store known_hosts: %w", err)
+	defer done()
+	check, err := knownhosts.New(name)
+	if _, missing := errors.AsType[*fs.PathError](err); missing {
+		return nil, fmt.Errorf("cannot read %s again: %w", keyKnownHosts, err)
 	}
-	check, err := knownhosts.New(f.Name())
 	if err != nil {
-		why := strings.ReplaceAll(err.Error(), f.Name(), "line ")
+		why := strings.ReplaceAll(err.Error(), name, "line ")
 		return nil, secretError("has a key %s that cannot be parsed: %s", keyKnownHosts, strings.Replace(why, "line :", "line ", 1))
 	}
 	return check, nil
