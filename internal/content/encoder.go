@@ -5,8 +5,8 @@ import (
 	"encoding/binary"
 	"slices"
 
+	"github.com/flotilla-sh/flotilla/internal/cache"
 	"github.com/flotilla-sh/flotilla/internal/render"
-	"github.com/flotilla-sh/flotilla/internal/render/cache"
 )
 
 // Encoder packs the objects of one bundle for one cluster after another. What

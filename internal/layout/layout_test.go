@@ -5,62 +5,13 @@ import (
 	"errors"
 	"io"
 	"os/exec"
+	"path"
 	"slices"
 	"strings"
 	"testing"
 )
 
 const module = "github.com/flotilla-sh/flotilla/"
-
-// line is the order of the packages: one imports only what stands above it. A
-// name stands for its sub-packages too, which may import each other.
-var line = []string{
-	"pkg/apis/fleet/v1alpha1",
-	"pkg/fleetyaml",
-	"charts",
-	"docs/reference",
-	"internal/digest",
-	"internal/names",
-	"internal/fault",
-	"internal/hook",
-	"internal/source",
-	"internal/templating",
-	"internal/bundle",
-	"internal/render",
-	"internal/charts",
-	"internal/content",
-	"internal/effect",
-	"internal/target",
-	"internal/deployment",
-	"internal/status",
-	"internal/apply",
-	"internal/observe",
-	"internal/downstream",
-	"internal/pipeline",
-	"internal/lint",
-	"internal/reconcile",
-	"internal/hub",
-	"internal/agent",
-	"internal/lab",
-	"internal/apireq",
-	"internal/faultproxy",
-	"internal/memapi",
-	"internal/soak",
-	"internal/bench",
-	"internal/demo",
-	"internal/cli",
-	"internal/docgen",
-	"internal/layout",
-	"cmd",
-	"examples",
-	"e2e",
-}
-
-// pure packages decide; they reach for nothing outside.
-var pure = []string{
-	"pkg/apis", "pkg/fleetyaml", "internal/digest", "internal/names", "internal/fault", "internal/hook", "internal/bundle",
-	"internal/templating", "internal/effect", "internal/target", "internal/deployment", "internal/status",
-}
 
 // outside is what a pure package must not import.
 var outside = []string{"k8s.io/client-go", "sigs.k8s.io/controller-runtime", "os", "net", "net/http", "os/exec"}
@@ -107,31 +58,34 @@ func packages(t *testing.T) []pkg {
 }
 
 func TestImports(t *testing.T) {
+	known, seen := readMap(t), map[string]bool{}
 	for _, p := range packages(t) {
 		name := strings.TrimPrefix(p.ImportPath, module)
-		place := placeOf(name)
-		if place < 0 {
-			t.Errorf("%s stands nowhere in the line: give it a place", name)
+		if known[name].name == "" {
+			t.Errorf("%s is not on the map: give it a line in doc.go, below what it imports", name)
 			continue
 		}
+		for dir := name; dir != "."; dir = path.Dir(dir) {
+			seen[dir] = true
+		}
 		for _, imported := range p.Imports {
-			check(t, name, place, imported)
+			known.check(t, name, imported)
+		}
+	}
+	for name := range known {
+		if !seen[name] {
+			t.Errorf("%s is on the map, and is no package: take its line out of doc.go", name)
 		}
 	}
 }
 
-func check(t *testing.T, name string, place int, imported string) {
+func (a atlas) check(t *testing.T, name, imported string) {
 	t.Helper()
 	if own, ok := strings.CutPrefix(imported, module); ok {
-		if at := placeOf(own); at > place {
-			t.Errorf("%s imports %s, which stands below it", name, own)
-		}
-		if side := "internal/agent"; under(name, "internal/hub") && under(own, side) || under(name, side) && under(own, "internal/hub") {
-			t.Errorf("%s imports %s: hub and agent never import each other", name, own)
-		}
+		a.checkOwn(t, name, own)
 		return
 	}
-	if slices.ContainsFunc(pure, func(p string) bool { return under(name, p) }) {
+	if a.is(name, isPure) {
 		for _, forbidden := range outside {
 			if imported == forbidden || strings.Contains(forbidden, ".") && under(imported, forbidden) {
 				t.Errorf("%s is pure, and imports %s", name, imported)
@@ -139,25 +93,27 @@ func check(t *testing.T, name string, place int, imported string) {
 		}
 	}
 	for library, allowed := range doors {
-		if under(imported, library) && !slices.ContainsFunc(allowed, func(a string) bool { return under(name, a) }) {
+		if under(imported, library) && !slices.ContainsFunc(allowed, func(d string) bool { return under(name, d) }) {
 			t.Errorf("%s imports %s; its door is %s", name, imported, strings.Join(allowed, ", "))
 		}
 	}
 }
 
-// placeOf returns the place of the longest name in the line that stands for a
-// package.
-func placeOf(name string) int {
-	place, longest := -1, 0
-	for i, entry := range line {
-		if under(name, entry) && len(entry) > longest {
-			place, longest = i, len(entry)
-		}
+// checkOwn looks at one package that imports another of ours.
+func (a atlas) checkOwn(t *testing.T, name, own string) {
+	t.Helper()
+	if a[own].top > a[name].top {
+		t.Errorf("%s imports %s, which stands below it", name, own)
 	}
-	return place
+	if side := "internal/agent"; under(name, "internal/hub") && under(own, side) || under(name, side) && under(own, "internal/hub") {
+		t.Errorf("%s imports %s: hub and agent never import each other", name, own)
+	}
+	if a.is(name, isController) && a.is(own, isController) {
+		t.Errorf("%s imports %s: both are controllers, which talk through the status of objects", name, own)
+	}
 }
 
-// under tells whether a path is root or below it.
-func under(path, root string) bool {
-	return path == root || strings.HasPrefix(path, root+"/")
+// under tells whether a name is root or below it.
+func under(name, root string) bool {
+	return name == root || strings.HasPrefix(name, root+"/")
 }

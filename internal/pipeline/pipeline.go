@@ -13,13 +13,13 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/flotilla-sh/flotilla/internal/cache"
 	"github.com/flotilla-sh/flotilla/internal/content"
 	"github.com/flotilla-sh/flotilla/internal/deployment"
 	"github.com/flotilla-sh/flotilla/internal/downstream"
 	"github.com/flotilla-sh/flotilla/internal/effect"
 	"github.com/flotilla-sh/flotilla/internal/fault"
 	"github.com/flotilla-sh/flotilla/internal/render"
-	"github.com/flotilla-sh/flotilla/internal/render/cache"
 	"github.com/flotilla-sh/flotilla/internal/source"
 	"github.com/flotilla-sh/flotilla/internal/target"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"

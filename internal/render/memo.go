@@ -6,8 +6,8 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/flotilla-sh/flotilla/internal/cache"
 	"github.com/flotilla-sh/flotilla/internal/fault"
-	"github.com/flotilla-sh/flotilla/internal/render/cache"
 )
 
 // questionRoom is what is remembered of questions; a set has few bytes.

@@ -1,8 +1,8 @@
 package deploy
 
 import (
+	"github.com/flotilla-sh/flotilla/internal/cache"
 	"github.com/flotilla-sh/flotilla/internal/content"
-	"github.com/flotilla-sh/flotilla/internal/render/cache"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
 

@@ -1,8 +1,8 @@
 package manifest
 
 import (
+	"github.com/flotilla-sh/flotilla/internal/cache"
 	"github.com/flotilla-sh/flotilla/internal/digest"
-	"github.com/flotilla-sh/flotilla/internal/render/cache"
 )
 
 const (

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/flotilla-sh/flotilla/internal/render/cache"
+	"github.com/flotilla-sh/flotilla/internal/cache"
 )
 
 const (

@@ -1,5 +1,5 @@
 // Package cache is a small least-recently-used cache that is bounded by the
-// bytes it holds rather than by a count: what a render remembers differs in
+// bytes it holds rather than by a count: what is worth remembering differs in
 // size by a factor of thousands.
 package cache
 
