@@ -14,8 +14,9 @@ import (
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
 
-// maxResource bounds what one inline resource may decompress to.
-const maxResource = 64 << 20
+// maxInline bounds what the inline resources of one bundle may decompress to,
+// all together: it is the hub itself that unpacks and holds them.
+const maxInline = 32 << 20
 
 // errNoSource is why a bundle cannot be deployed yet.
 var errNoSource = errors.New("the bundle has neither resources nor a stored source")
@@ -26,11 +27,13 @@ func inline(bundle *fleet.Bundle) (Files, error) {
 		return Files{}, fault.Stall("NoSource", errNoSource)
 	}
 	var out Files
+	room := maxInline
 	for i, r := range bundle.Spec.Resources {
-		data, err := decode(r)
+		data, err := decode(r, room)
 		if err != nil {
 			return Files{}, fault.Stall("InvalidResource", fmt.Errorf("spec.resources[%d] (%s): %w", i, r.Name, err))
 		}
+		room -= len(data)
 		name := r.Name
 		if name == "" {
 			name = fmt.Sprintf("resource%03d.yaml", i)
@@ -42,10 +45,11 @@ func inline(bundle *fleet.Bundle) (Files, error) {
 	return out, nil
 }
 
-func decode(r fleet.BundleResource) ([]byte, error) {
+// decode returns the data of a resource, which may have no more than room bytes.
+func decode(r fleet.BundleResource, room int) ([]byte, error) {
 	switch r.Encoding {
 	case "":
-		return []byte(r.Content), nil
+		return within(room, []byte(r.Content))
 	case "base64+gz":
 		packed, err := base64.StdEncoding.DecodeString(r.Content)
 		if err != nil {
@@ -55,15 +59,19 @@ func decode(r fleet.BundleResource) ([]byte, error) {
 		if err != nil {
 			return nil, fmt.Errorf("is not gzip: %w", err)
 		}
-		data, err := io.ReadAll(io.LimitReader(reader, maxResource+1))
+		data, err := io.ReadAll(io.LimitReader(reader, int64(room)+1))
 		if err != nil {
 			return nil, fmt.Errorf("is damaged: %w", err)
 		}
-		if len(data) > maxResource {
-			return nil, fmt.Errorf("is larger than %d MiB: split it", maxResource>>20)
-		}
-		return data, nil
+		return within(room, data)
 	default:
 		return nil, fmt.Errorf("encoding %q is not known: use base64+gz or none", r.Encoding)
 	}
+}
+
+func within(room int, data []byte) ([]byte, error) {
+	if len(data) > room {
+		return nil, fmt.Errorf("with it the resources of the bundle are larger than %d MiB, unpacked: split the bundle, or let a GitRepo bring it", maxInline>>20)
+	}
+	return data, nil
 }

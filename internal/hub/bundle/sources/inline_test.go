@@ -23,7 +23,7 @@ func packed(data []byte) string {
 }
 
 func TestInline(t *testing.T) {
-	whole := packed([]byte("kind: ConfigMap"))
+	whole, half := packed([]byte("kind: ConfigMap")), packed(make([]byte, 16<<20))
 	for name, tt := range map[string]struct {
 		resources []fleet.BundleResource
 		want      []source.File
@@ -59,8 +59,14 @@ func TestInline(t *testing.T) {
 			err:       "spec.resources[0] (a): is damaged",
 		},
 		"a bomb": {
-			resources: []fleet.BundleResource{{Name: "a", Content: packed(make([]byte, maxResource+1)), Encoding: "base64+gz"}},
-			err:       "spec.resources[0] (a): is larger than 64 MiB",
+			resources: []fleet.BundleResource{{Name: "a", Content: packed(make([]byte, maxInline+1)), Encoding: "base64+gz"}},
+			err:       "spec.resources[0] (a): with it the resources of the bundle are larger than 32 MiB",
+		},
+		"many that are large together": {
+			resources: []fleet.BundleResource{
+				{Name: "a", Content: half, Encoding: "base64+gz"}, {Name: "b", Content: half, Encoding: "base64+gz"}, {Name: "c", Content: "x"},
+			},
+			err: "spec.resources[2] (c): with it the resources of the bundle are larger than 32 MiB",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
