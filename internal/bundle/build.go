@@ -59,7 +59,7 @@ func (b *builder) readConfig(draft *Draft) (*fleetyaml.FleetYAML, error) {
 		return &fleetyaml.FleetYAML{}, nil
 	}
 	data, err := b.readYAML(b.config)
-	if errors.Is(err, fs.ErrNotExist) {
+	if absent(err) {
 		return nil, fault.Stall(reasonFleetYAML, fault.In(b.config, 0, fmt.Errorf("the options file %s does not exist", b.config)))
 	}
 	if err != nil {
@@ -81,12 +81,15 @@ func (b *builder) readYAML(file string) ([]byte, error) {
 		return nil, fault.Stall(reasonTooLarge, fault.In(file, 0, fmt.Errorf("the file %s has %d bytes, and more than %d are not read: no Bundle could hold them; "+
 			"move what is large into a file of the chart or into a ConfigMap", file, info.Size(), maxYAML)))
 	}
+	if err == nil && info.IsDir() {
+		return nil, fault.Stall(reasonFleetYAML, fault.In(file, 0, fmt.Errorf("%s is a directory, and a file is wanted", file)))
+	}
 	var data []byte
 	if err == nil {
 		data, err = fs.ReadFile(b.fsys, file)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("cannot read %s: %w", file, err)
+		return nil, cannotRead("", file, err)
 	}
 	return data, nil
 }
@@ -176,7 +179,7 @@ func (b *builder) load(spec *fleet.BundleSpec, customizations []fleet.BundleTarg
 	for _, name := range l.files {
 		data, err := fs.ReadFile(b.fsys, path.Join(b.dir, name))
 		if err != nil {
-			return nil, fmt.Errorf("cannot read %s: %w", path.Join(b.dir, name), err)
+			return nil, cannotRead("", path.Join(b.dir, name), err)
 		}
 		files = append(files, source.File{Path: name, Data: data})
 	}
@@ -193,7 +196,7 @@ func (b *builder) mayRead(files []string) error {
 	for _, name := range files {
 		info, err := fs.Stat(b.fsys, path.Join(b.dir, name))
 		if err != nil {
-			return fmt.Errorf("cannot read %s: %w", path.Join(b.dir, name), err)
+			return cannotRead("", path.Join(b.dir, name), err)
 		}
 		if own += info.Size(); info.Size() > largest {
 			largest, at = info.Size(), path.Join(b.dir, name)

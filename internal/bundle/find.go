@@ -8,6 +8,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/flotilla-sh/flotilla/internal/fault"
@@ -50,17 +51,16 @@ func find(tree source.Tree, in Input) ([]place, error) {
 	for _, dir := range slices.Compact(dirs) {
 		places = append(places, place{dir: dir})
 	}
-	return places, together(errs)
+	return places, errors.Join(errs...)
 }
 
-// together joins errors. Where one of them may pass by itself, the paths are
-// looked at again.
-func together(errs []error) error {
-	all := errors.Join(errs...)
-	if slices.ContainsFunc(errs, func(err error) bool { return fault.KindOf(err) == fault.Transient }) {
-		return &fault.Error{Kind: fault.Transient, Reason: fault.ReasonOf(all, reasonUnreadable), Err: all}
+// cannotRead is the error of a name that cannot be read. What does not say that
+// only a person can mend it may pass by itself, and is looked at again.
+func cannotRead(what, name string, err error) error {
+	if fault.KindOf(err) == fault.Transient {
+		err = fault.Retry(fault.ReasonOf(err, reasonUnreadable), err)
 	}
-	return all
+	return fmt.Errorf("cannot read %s%s: %w", what, name, err)
 }
 
 // driven makes one place of each entry.
@@ -165,7 +165,7 @@ func isDir(fsys fs.FS, name string) (bool, error) {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("cannot read the path %q: %w", name, err)
+		return false, cannotRead("the path ", strconv.Quote(name), err)
 	}
 	return info.IsDir(), nil
 }
@@ -196,13 +196,13 @@ func walkRoot(fsys fs.FS, root string) ([]string, error) {
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("cannot read the path %q: %w", root, err)
+		return nil, cannotRead("the path ", strconv.Quote(root), err)
 	}
 	if rootHasYAML {
 		governed[root] = true
 	}
 	maps.DeleteFunc(governed, func(_ string, known bool) bool { return !known })
-	return slices.Sorted(maps.Keys(governed)), together(unclear)
+	return slices.Sorted(maps.Keys(governed)), errors.Join(unclear...)
 }
 
 // within tells whether name lies in or below one of dirs.
@@ -226,7 +226,7 @@ func fleetFiles(fsys fs.FS, dir string) (found []string, err error) {
 		switch {
 		case absent(err):
 		case err != nil:
-			return nil, fmt.Errorf("cannot read %s: %w", file, err)
+			return nil, cannotRead("", file, err)
 		case !info.IsDir():
 			found = append(found, name)
 		}

@@ -348,6 +348,39 @@ func TestWhatCannotBeReadIsNotGone(t *testing.T) {
 	}
 }
 
+// A values file is told apart from one that is not there: nothing but a change
+// of the commit mends that, while the other is looked at again.
+func TestKindsOfErrorsOfValuesFiles(t *testing.T) {
+	for name, tt := range map[string]struct {
+		values, unreadable string
+		question           int
+		kind               fault.Kind
+		reason             string
+	}{
+		"cannot be looked at":            {"[prod.yaml]", "apps/web/prod.yaml", 0, fault.Transient, reasonUnreadable},
+		"cannot be read":                 {"[prod.yaml]", "apps/web/prod.yaml", 1, fault.Transient, reasonUnreadable},
+		"cannot be read, another is bad": {"[none.yaml, prod.yaml]", "apps/web/prod.yaml", 1, fault.Transient, reasonUnreadable},
+		"another file cannot be read":    {"[none.yaml]", "apps/web/a.yaml", 0, fault.Transient, reasonUnreadable},
+		"named from above":               {"[web/prod.yaml]", "apps/web/prod.yaml", 0, fault.None, ""},
+		"is not there":                   {"[none.yaml]", "", 0, fault.Stalled, reasonFleetYAML},
+		"leads out":                      {"[../../../x.yaml]", "", 0, fault.Stalled, reasonFleetYAML},
+		"is a directory":                 {"[dir]", "", 0, fault.Stalled, reasonFleetYAML},
+		"is no YAML":                     {"[a.yaml]", "", 0, fault.Stalled, reasonFleetYAML},
+	} {
+		t.Run(name, func(t *testing.T) {
+			files := tree("apps/web/fleet.yaml: {helm: {valuesFiles: " + tt.values + "}}\napps/web/prod.yaml: {a: 1}\napps/web/dir/x.txt: x\napps/web/a.yaml: [")
+			files.FS = &unreadable{MapFS: files.FS.(fstest.MapFS), name: tt.unreadable, at: tt.question}
+			drafts, err := Scan(files, Input{RepoName: "repo", Paths: []string{"apps/web"}})
+			if err != nil || len(drafts) != 1 {
+				t.Fatalf("got %d drafts, %v", len(drafts), err)
+			}
+			if err := drafts[0].Err; fault.KindOf(err) != tt.kind || fault.ReasonOf(err, "") != tt.reason {
+				t.Errorf("kind %v, reason %q, want %v, %q: %v", fault.KindOf(err), fault.ReasonOf(err, ""), tt.kind, tt.reason, err)
+			}
+		})
+	}
+}
+
 // unreadable is a file system that cannot answer one question about a name.
 type unreadable struct {
 	fstest.MapFS
@@ -370,6 +403,13 @@ func (u *unreadable) Stat(name string) (fs.FileInfo, error) {
 		return nil, err
 	}
 	return u.MapFS.Stat(name)
+}
+
+func (u *unreadable) ReadFile(name string) ([]byte, error) {
+	if err := u.ask("read", name); err != nil {
+		return nil, err
+	}
+	return u.MapFS.ReadFile(name)
 }
 
 func (u *unreadable) ReadDir(name string) ([]fs.DirEntry, error) {

@@ -45,14 +45,14 @@ func (b *builder) mergeHelm(config *fleetyaml.FleetYAML, helm *fleet.HelmOptions
 	}
 	helm.ValuesFiles = nil
 	helm.Values = &fleet.GenericMap{Data: values}
-	return fault.Stall(reasonFleetYAML, errors.Join(errs...))
+	return errors.Join(errs...)
 }
 
 // readValues returns the values in a file named relative to the bundle.
 func (b *builder) readValues(name string) (map[string]any, error) {
 	file := path.Join(b.dir, name)
 	if !fs.ValidPath(file) {
-		return nil, fmt.Errorf("%q leads out of the repository", name)
+		return nil, fault.Stall(reasonFleetYAML, fmt.Errorf("%q leads out of the repository", name))
 	}
 	if rest, ok := b.fromAbove(name); ok {
 		b.warnings = append(b.warnings, fault.Note{File: b.config, Message: fmt.Sprintf("valuesFiles are relative to the directory of fleet.yaml; %s is read for %q", rest, name)})
@@ -60,7 +60,7 @@ func (b *builder) readValues(name string) (map[string]any, error) {
 	}
 	data, err := b.readYAML(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("the file %s does not exist%s", file, b.nearFile(file))
+		return nil, fault.Stall(reasonFleetYAML, fmt.Errorf("the file %s does not exist%s", file, b.nearFile(file)))
 	}
 	if err != nil {
 		return nil, err
@@ -79,7 +79,7 @@ func (b *builder) fromAbove(name string) (string, bool) {
 	}
 	_, errAsWritten := fs.Stat(b.fsys, path.Join(b.dir, name))
 	_, errHere := fs.Stat(b.fsys, path.Join(b.dir, rest))
-	return rest, errors.Is(errAsWritten, fs.ErrNotExist) && errHere == nil
+	return rest, errors.Is(errAsWritten, fs.ErrNotExist) && !absent(errHere)
 }
 
 // nearFile guesses which file was meant.

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flotilla-sh/flotilla/internal/fault"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
 
@@ -118,9 +119,7 @@ func hubScheme() (*runtime.Scheme, error) {
 
 // explainHub says what to do where the hub cannot be read.
 func explainHub(err error) error {
-	if all, ok := err.(interface{ Unwrap() []error }); ok && len(all.Unwrap()) > 0 {
-		err = all.Unwrap()[0] // they all fail alike
-	}
+	err = slices.Collect(fault.Each(err))[0] // they all fail alike
 	if apimeta.IsNoMatchError(err) {
 		return errors.New("this is no hub: it does not have Flotilla's kinds; install the chart flotilla-crd, or name another --kubeconfig")
 	}

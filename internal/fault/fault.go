@@ -8,7 +8,7 @@
 package fault
 
 import (
-	"errors"
+	"cmp"
 	"time"
 )
 
@@ -28,7 +28,7 @@ const (
 
 // Error is an error of a known kind.
 type Error struct {
-	// Kind is Stalled or Waiting.
+	// Kind is what is to be done about it.
 	Kind Kind
 	// Reason is a CamelCase word for conditions and events.
 	Reason string
@@ -60,29 +60,21 @@ func Wait(d time.Duration, reason string, err error) error {
 	return &Error{Kind: Waiting, Reason: reason, After: d, Err: err}
 }
 
-// KindOf returns the kind of err; the outermost mark wins.
-func KindOf(err error) Kind {
+// Retry gives a transient error a reason.
+func Retry(reason string, err error) error {
 	if err == nil {
-		return None
+		return nil
 	}
-	if e, ok := errors.AsType[*Error](err); ok {
-		return e.Kind
-	}
-	return Transient
+	return &Error{Kind: Transient, Reason: reason, Err: err}
 }
+
+// KindOf returns the kind of err; the outermost mark wins. Of errors that were
+// joined, the most hopeful decides: one that is transient, else the one that
+// waits for the shortest time.
+func KindOf(err error) Kind { return judge(err).kind }
 
 // ReasonOf returns the reason of err, or fallback where it carries none.
-func ReasonOf(err error, fallback string) string {
-	if e, ok := errors.AsType[*Error](err); ok && e.Reason != "" {
-		return e.Reason
-	}
-	return fallback
-}
+func ReasonOf(err error, fallback string) string { return cmp.Or(judge(err).reason, fallback) }
 
 // AfterOf returns how long a waiting error asks to wait, or zero.
-func AfterOf(err error) time.Duration {
-	if e, ok := errors.AsType[*Error](err); ok {
-		return e.After
-	}
-	return 0
-}
+func AfterOf(err error) time.Duration { return judge(err).after }

@@ -60,9 +60,9 @@ func Notes(err error) []Note {
 	if err == nil {
 		return nil
 	}
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+	if parts := partsOf(err); len(parts) > 0 {
 		var all []Note
-		for _, part := range joined.Unwrap() {
+		for _, part := range parts {
 			all = append(all, Notes(part)...)
 		}
 		return all

@@ -4,6 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/flotilla-sh/flotilla/internal/fault"
+	"github.com/flotilla-sh/flotilla/internal/target"
 )
 
 // mostErrors and mostClusters are how many different errors a person is told,
@@ -11,10 +14,12 @@ import (
 const mostErrors, mostClusters = 5, 5
 
 // Errors joins the errors of outcomes for a person to read, those that are the
-// same on several clusters once; no more than a few are told.
+// same on several clusters once; no more than a few are told. All of them count
+// for its kind.
 func Errors(outcomes []Outcome) (held int, err error) {
 	var causes []*cause
 	known := map[string]*cause{}
+	var errs []error
 	untold := 0
 	for i := range outcomes {
 		o := &outcomes[i]
@@ -22,8 +27,12 @@ func Errors(outcomes []Outcome) (held int, err error) {
 			continue
 		}
 		held++
-		where := o.Desired.ClusterNamespace + "/" + o.Desired.Cluster
-		why, of := strings.CutPrefix(o.Err.Error(), "cluster "+where+": ")
+		errs = append(errs, o.Err)
+		why, where := o.Err.Error(), ""
+		wrong, of := errors.AsType[*target.ClusterError](o.Err)
+		if of {
+			why, where = wrong.Err.Error(), wrong.Cluster
+		}
 		c := known[why]
 		switch {
 		case c != nil && of:
@@ -48,7 +57,7 @@ func Errors(outcomes []Outcome) (held int, err error) {
 	if untold > 0 {
 		lines = append(lines, fmt.Sprintf("and %d more clusters", untold))
 	}
-	return held, mostHopeful(outcomes, errors.New(strings.Join(lines, "; ")))
+	return held, fault.Like(errors.Join(errs...), errors.New(strings.Join(lines, "; ")))
 }
 
 // cause is why clusters are held back.

@@ -181,7 +181,7 @@ func (r *run) one(ctx context.Context, a *target.Assignment, offers render.Capab
 			err = r.keep(ctx, &out)
 		}
 		if err != nil {
-			out.Err = fmt.Errorf("cluster %s: %w", a.Cluster.ID(), err)
+			out.Err = a.Cluster.Wrong(err)
 		}
 	}
 	out.Desired.Held = out.Err != nil
@@ -300,31 +300,6 @@ func (r *run) encode(key string, of *render.Result, size int, make func() (conte
 	r.mu.Unlock()
 	e.once.Do(func() { e.value, e.err = make() })
 	return &e.value, e.err
-}
-
-// mostHopeful gives an error the kind of the outcome that a retry can mend
-// soonest, so that no cluster waits because another cannot be helped.
-func mostHopeful(outcomes []Outcome, joined error) error {
-	const none = time.Duration(-1)
-	reason, after := "RenderFailed", none
-	for _, o := range outcomes {
-		switch fault.KindOf(o.Err) {
-		case fault.Transient:
-			return joined
-		case fault.Waiting:
-			if d := fault.AfterOf(o.Err); after == none || d < after {
-				reason, after = fault.ReasonOf(o.Err, reason), d
-			}
-		case fault.Stalled:
-			if after == none {
-				reason = fault.ReasonOf(o.Err, reason)
-			}
-		}
-	}
-	if after != none {
-		return fault.Wait(after, reason, joined)
-	}
-	return fault.Stall(reason, joined)
 }
 
 // Warnings collects what the renders have to say to the bundle's author, each

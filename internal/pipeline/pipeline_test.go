@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-sh/flotilla/internal/content"
-	"github.com/flotilla-sh/flotilla/internal/deployment"
 	"github.com/flotilla-sh/flotilla/internal/fault"
 	"github.com/flotilla-sh/flotilla/internal/pipeline"
 	"github.com/flotilla-sh/flotilla/internal/render"
@@ -270,7 +269,7 @@ func TestErrorsThatClustersShareAreToldOnce(t *testing.T) {
 				why = "bang"
 			}
 			outcomes = append(outcomes, pipeline.Outcome{
-				Desired: deployment.Desired{ClusterNamespace: "ns", Cluster: name}, Err: fmt.Errorf("cluster ns/%s: %s", name, why),
+				Err: (&target.Cluster{Namespace: "ns", Name: name}).Wrong(errors.New(why)),
 			})
 		}
 		return outcomes

@@ -66,7 +66,7 @@ func (b *build) fillItem(compiler *templating.Compiler, it *item) error {
 // fillError says in which line of which file a template cannot be filled in.
 func (b *build) fillError(it *item, err error) error {
 	var errs []error
-	for _, one := range each(err) {
+	for one := range fault.Each(err) {
 		file, line := it.source, it.line
 		if problem, ok := errors.AsType[*templating.Error](one); ok {
 			file, line = b.find(it, problem)
@@ -74,19 +74,6 @@ func (b *build) fillError(it *item, err error) error {
 		errs = append(errs, fault.At(file, line, fmt.Errorf("%s %s: %w", it.doc.Kind, it.doc.Name, one)))
 	}
 	return errors.Join(errs...)
-}
-
-// each returns the errors that were joined to one.
-func each(err error) []error {
-	joined, ok := err.(interface{ Unwrap() []error })
-	if !ok {
-		return []error{err}
-	}
-	var out []error
-	for _, one := range joined.Unwrap() {
-		out = append(out, each(one)...)
-	}
-	return out
 }
 
 // find returns where a template stands. What Kustomize built may come from any

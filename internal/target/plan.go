@@ -98,7 +98,7 @@ func (p *plan) optionsFor(cluster *Cluster) (*fleet.BundleDeploymentOptions, err
 		return nil, p.err // nothing else is wrong with this cluster
 	}
 	if err != nil {
-		return nil, stalled(fmt.Errorf("cluster %s: %w", cluster.ID(), err))
+		return nil, stalled(cluster.Wrong(err))
 	}
 	helm := *p.options.Helm
 	helm.TemplateValues = nil

@@ -44,6 +44,22 @@ type Cluster struct {
 // ID returns namespace/name.
 func (c *Cluster) ID() string { return c.Namespace + "/" + c.Name }
 
+// ClusterError is what is wrong with one cluster, and may be with others too.
+type ClusterError struct {
+	// Cluster is its ID.
+	Cluster string
+	Err     error
+}
+
+// Error names the cluster.
+func (e *ClusterError) Error() string { return "cluster " + e.Cluster + ": " + e.Err.Error() }
+
+// Unwrap returns what is wrong.
+func (e *ClusterError) Unwrap() error { return e.Err }
+
+// Wrong makes an error one of the cluster.
+func (c *Cluster) Wrong(err error) error { return &ClusterError{Cluster: c.ID(), Err: err} }
+
 // Templating is what templates know of the cluster.
 func (c *Cluster) Templating() *templating.Cluster {
 	return &templating.Cluster{

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"text/template"
+
+	"github.com/flotilla-sh/flotilla/internal/fault"
 )
 
 // Error is why a template cannot be filled in.
@@ -59,20 +61,11 @@ func Missing(err error) []Reference {
 }
 
 // layers returns the outermost errors of a type in each branch of err.
-func layers[T any](err error) []T {
-	if found, ok := any(err).(T); ok && err != nil {
-		return []T{found}
-	}
-	joined, ok := err.(interface{ Unwrap() []error })
-	if !ok {
-		if err = errors.Unwrap(err); err == nil {
-			return nil
+func layers[T any](err error) (all []T) {
+	for found, ok := range fault.Outermost[T](err) {
+		if ok {
+			all = append(all, found)
 		}
-		return layers[T](err)
-	}
-	var all []T
-	for _, part := range joined.Unwrap() {
-		all = append(all, layers[T](part)...)
 	}
 	return all
 }

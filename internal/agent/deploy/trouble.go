@@ -1,6 +1,8 @@
 package deploy
 
 import (
+	"errors"
+	"slices"
 	"time"
 
 	"github.com/flotilla-sh/flotilla/internal/apply"
@@ -71,18 +73,22 @@ func (t trouble) delay() time.Duration {
 	case fault.Stalled:
 		return backoffMax
 	}
-	shortest := time.Duration(0)
-	for _, f := range t.failures {
-		if fault.KindOf(f.Err) != fault.Waiting {
-			shortest = 0
-			break
-		}
-		if after := fault.AfterOf(f.Err); shortest == 0 || after < shortest {
-			shortest = after
-		}
-	}
-	if shortest > 0 && t.err == nil {
-		return shortest
+	if t.err == nil && t.waits() {
+		return fault.AfterOf(t.failure())
 	}
 	return min(backoffMin<<min(max(t.attempts-1, 0), 12), backoffMax)
+}
+
+// waits tells whether all that failed waits for something.
+func (t trouble) waits() bool {
+	return len(t.failures) > 0 && !slices.ContainsFunc(t.failures, func(f apply.Failure) bool { return fault.KindOf(f.Err) != fault.Waiting })
+}
+
+// failure joins what failed.
+func (t trouble) failure() error {
+	errs := make([]error, len(t.failures))
+	for i, f := range t.failures {
+		errs[i] = f.Err
+	}
+	return errors.Join(errs...)
 }

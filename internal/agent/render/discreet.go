@@ -12,15 +12,7 @@ import (
 // has failed, and not in which words: parsers quote the text, a template's fail
 // and a schema the values, and these may be a Secret's.
 func discreet(err error) error {
-	reason := fault.ReasonOf(err, "")
-	said := errors.New(discreetText(fault.Notes(err), reason))
-	switch fault.KindOf(err) {
-	case fault.Stalled:
-		return fault.Stall(reason, said)
-	case fault.Waiting:
-		return fault.Wait(fault.AfterOf(err), reason, said)
-	}
-	return said
+	return fault.Like(err, errors.New(discreetText(fault.Notes(err), fault.ReasonOf(err, ""))))
 }
 
 func discreetText(notes []fault.Note, reason string) string {

@@ -39,7 +39,7 @@ func stall(reason, format string, args ...any) error {
 }
 
 func transient(err error) error {
-	return &fault.Error{Kind: fault.Transient, Reason: ReasonUnreachable, Err: err}
+	return fault.Retry(ReasonUnreachable, err)
 }
 
 // explain turns an error of the layers below into one for the person who must

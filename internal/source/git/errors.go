@@ -72,8 +72,8 @@ func diskFull(r Remote, err error) error {
 	if err = cause(err); !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.EDQUOT) {
 		return nil
 	}
-	return &fault.Error{Kind: fault.Transient, Reason: ReasonCacheDiskFull, Err: fmt.Errorf(
-		"the disk of the hub's cache is full, so %s cannot be fetched: give --cache-dir more space, or lower --git-cache-size; it will be tried again", r.place())}
+	return fault.Retry(ReasonCacheDiskFull, fmt.Errorf(
+		"the disk of the hub's cache is full, so %s cannot be fetched: give --cache-dir more space, or lower --git-cache-size; it will be tried again", r.place()))
 }
 
 // refusal explains the errors of servers that answered.
@@ -173,7 +173,7 @@ func unreachable(r Remote, err error) error {
 }
 
 func transient(err error) error {
-	return &fault.Error{Kind: fault.Transient, Reason: ReasonUnreachable, Err: err}
+	return fault.Retry(ReasonUnreachable, err)
 }
 
 // cause strips the wrappers that repeat the URL.

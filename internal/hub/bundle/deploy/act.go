@@ -89,7 +89,8 @@ func (p *parallel) wait() error {
 	const most = 3
 	_ = p.group.Wait() // do keeps the errors
 	if more := len(p.errs) - most; more > 0 {
-		return errors.Join(append(p.errs[:most:most], fmt.Errorf("and %d more", more))...)
+		rest := fault.Like(errors.Join(p.errs[most:]...), fmt.Errorf("and %d more", more))
+		return errors.Join(append(p.errs[:most:most], rest)...)
 	}
 	return errors.Join(p.errs...)
 }

@@ -5,9 +5,9 @@
 package pack
 
 import (
-	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -156,34 +156,16 @@ func scanInput(repo *fleet.GitRepo) bundle.Input {
 // problems joins what is wrong with paths and directories; the others went on.
 // Where some of it can pass by itself, all of it is looked at again.
 func problems(drafts []bundle.Draft, scanErr error) error {
-	var lines []string
-	if scanErr != nil {
-		lines = append(lines, scanErr.Error())
-	}
-	kind, after, reason := fault.Stalled, time.Duration(0), fault.ReasonOf(scanErr, "")
-	if fault.KindOf(scanErr) == fault.Transient {
-		kind = fault.Transient
-	}
+	errs := []error{scanErr}
 	for _, d := range drafts {
-		if d.Err == nil {
-			continue
-		}
-		lines = append(lines, d.Err.Error())
-		reason = cmp.Or(reason, fault.ReasonOf(d.Err, ""))
-		switch wait := fault.AfterOf(d.Err); fault.KindOf(d.Err) {
-		case fault.Transient:
-			kind = fault.Transient
-		case fault.Waiting:
-			kind = min(kind, fault.Waiting)
-			if after == 0 || wait < after {
-				after = wait
-			}
-		}
+		errs = append(errs, d.Err)
 	}
-	if len(lines) == 0 {
-		return nil
+	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
+	lines := make([]string, len(errs))
+	for i, err := range errs {
+		lines[i] = err.Error()
 	}
-	return &fault.Error{Kind: kind, Reason: cmp.Or(reason, "InvalidBundle"), After: after, Err: errors.New(strings.Join(lines, "; "))}
+	return fault.Like(errors.Join(errs...), errors.New(strings.Join(lines, "; ")))
 }
 
 func warnings(drafts []bundle.Draft) []string {
