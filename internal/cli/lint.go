@@ -87,7 +87,7 @@ func (f *lintFlags) look(cmd *cobra.Command, name string) (*lint.Report, error) 
 	w.scan.MaxBytes = f.maxBytes
 	in := lint.Input{
 		Tree: w.tree, Scan: w.scan, Labels: f.labels, Offers: w.offers, Renderer: w.pool,
-		Bring: f.charts.bring, Progress: newProgress(cmd.ErrOrStderr(), time.Now).tell,
+		ClustersFile: f.clusters.name, Bring: f.charts.bring, Progress: newProgress(cmd.ErrOrStderr(), time.Now).tell,
 	}
 	for i := range given {
 		offers := w.offers
@@ -103,7 +103,9 @@ func (f *lintFlags) look(cmd *cobra.Command, name string) (*lint.Report, error) 
 		return nil, err
 	}
 	for i := range report.Problems {
-		report.Problems[i].File = w.shown(report.Problems[i].File)
+		if p := &report.Problems[i]; p.File != f.clusters.name {
+			p.File = w.shown(p.File)
+		}
 	}
 	return report, nil
 }

@@ -32,8 +32,10 @@ type Input struct {
 	// Tree is the repository, and Scan what to look for in it.
 	Tree source.Tree
 	Scan bundle.Input
-	// Clusters are looked at beside the examples, with what they offer.
-	Clusters []pipeline.Cluster
+	// Clusters are looked at beside the examples, with what they offer, and
+	// ClustersFile is where they come from.
+	Clusters     []pipeline.Cluster
+	ClustersFile string
 	// Labels are those of every example.
 	Labels map[string]string
 	// Offers is what every example offers to renders.
@@ -63,6 +65,9 @@ func Run(ctx context.Context, in Input) (*Report, error) {
 	}
 	for _, note := range fault.Notes(scanErr) {
 		l.found.add(Problem{File: note.File, Line: note.Line, Severity: Error, Message: note.Message})
+	}
+	for _, message := range sharing(in.Clusters) {
+		l.found.add(Problem{File: in.ClustersFile, Severity: Error, Message: message})
 	}
 	for i := range drafts {
 		if err := l.bundle(ctx, &drafts[i]); err != nil {

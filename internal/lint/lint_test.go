@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -50,6 +51,18 @@ func TestClustersToLookAt(t *testing.T) {
 	want := []string{"given map[] []", "example map[a:b] []", "example-3 map[a:b env:prod] []", "berlin map[a:b] []", "example-5 map[a:b] [{edge map[]}]"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestClustersThatShareANamespace: the hub takes one of them alone.
+func TestClustersThatShareANamespace(t *testing.T) {
+	var clusters []pipeline.Cluster
+	for _, name := range []string{"store-00080", "store-00081", "store-00536", "store-00081"} {
+		clusters = append(clusters, pipeline.Cluster{Cluster: target.Cluster{Namespace: "fleet-default", Name: "retail-production-europe-west-" + name}})
+	}
+	got := sharing(clusters)
+	if len(got) != 1 || !strings.Contains(got[0], "store-00081 and fleet-default/retail-production-europe-west-store-00536 get the same namespace") {
+		t.Errorf("got %q", got)
 	}
 }
 

@@ -129,6 +129,10 @@ func situations() map[string]func(*Input) {
 			in.on("web-app", "dev").Status.Ready = false
 		},
 		"cluster never seen": func(in *Input) { in.Clusters[1].Status.Conditions = nil },
+		"cluster without a place": func(in *Input) {
+			in.Clusters[1].Status.Conditions = []fleet.Condition{is(fleet.ConditionProcessed, metav1.ConditionFalse, "NamespaceTaken",
+				"the namespace on the hub belongs to another Cluster")}
+		},
 		"held back": func(in *Input) {
 			in.Deployments = slices.DeleteFunc(in.Deployments, func(d fleet.BundleDeployment) bool {
 				return d.Name == "web-app" && d.Labels[fleet.ClusterLabel] == "prod"

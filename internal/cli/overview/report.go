@@ -198,6 +198,7 @@ func (m *maker) cluster(c *fleet.Cluster) {
 	}
 	at := Problem{Kind: "Cluster", Namespace: c.Namespace, Name: c.Name}
 	online := fleet.FindCondition(c.Status.Conditions, fleet.ConditionOnline)
+	unregistered := m.unregistered(at, c.Status.Conditions)
 	switch {
 	case online != nil && online.Status == metav1.ConditionTrue:
 		if online.Reason == fleet.ReasonReportRefused {
@@ -210,7 +211,9 @@ func (m *maker) cluster(c *fleet.Cluster) {
 	default:
 		shown.State = fleet.ReasonNeverSeen
 		m.silent[c.Namespace+"/"+c.Name] = stateUnknown
-		m.problem(at, shown.State, "its agent has not reported yet: does it run, and does it reach the hub?")
+		if !unregistered {
+			m.problem(at, shown.State, "its agent has not reported yet: does it run, and does it reach the hub?")
+		}
 	}
 	if n := c.Status.UnknownDeployments; n > 0 {
 		m.note(at, "Kept", counted(n, "deployment", "deployments")+" on it that this hub does not know; nothing is removed")
@@ -219,6 +222,17 @@ func (m *maker) cluster(c *fleet.Cluster) {
 		m.note(at, "Paused", "changes are not deployed to it")
 	}
 	m.out.Clusters = append(m.out.Clusters, shown)
+}
+
+// unregistered adds why the hub has no place for a cluster; its agent has
+// nowhere to report then.
+func (m *maker) unregistered(at Problem, conditions []fleet.Condition) bool {
+	c := fleet.FindCondition(conditions, fleet.ConditionProcessed)
+	if c == nil || c.Status != metav1.ConditionFalse {
+		return false
+	}
+	m.problem(at, cmp.Or(c.Reason, c.Type), c.Message)
+	return true
 }
 
 // stateOf is the reason of the Ready condition, which is the worst state or

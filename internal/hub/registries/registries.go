@@ -16,8 +16,8 @@ import (
 
 	"github.com/flotilla-sh/flotilla/internal/content"
 	"github.com/flotilla-sh/flotilla/internal/content/registry"
+	"github.com/flotilla-sh/flotilla/internal/digest"
 	"github.com/flotilla-sh/flotilla/internal/fault"
-	"github.com/flotilla-sh/flotilla/internal/names"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
 
@@ -110,8 +110,14 @@ func (r *Registries) at(ctx context.Context, key client.ObjectKey) (*Place, erro
 	if err != nil {
 		return nil, fmt.Errorf("the Secret %s: %w", key, err)
 	}
-	name := names.SafeConcat("flotilla-registry", names.KeyHash(key.String()+" "+agent.Reference))
-	return &Place{Registry: opened, Name: name, agent: agent, all: r}, nil
+	return &Place{Registry: opened, Name: placeName(key, agent.Reference), agent: agent, all: r}, nil
+}
+
+// placeName names the Secret of agents for a place. All of the key and the
+// reference counts: who chooses his own must not meet the Secret of others.
+func placeName(key client.ObjectKey, reference string) string {
+	const digits = 32
+	return "flotilla-registry-" + digest.OfBytes([]byte(key.String() + " " + reference))[:digits]
 }
 
 func (r *Registries) opened(a registry.Access) (*registry.Registry, error) {
@@ -134,11 +140,11 @@ func (p *Place) Grant(ctx context.Context, namespace string) error {
 	if err := r.load(ctx); err != nil {
 		return err
 	}
-	digest := p.agent.Digest()
+	says := p.agent.Digest()
 	r.mu.Lock()
 	have, there := r.copies[key]
-	if there = there && have.digest == digest; there {
-		r.copies[key] = accessCopy{digest, r.clock.Now()} // no sweep takes it now
+	if there = there && have.digest == says; there {
+		r.copies[key] = accessCopy{says, r.clock.Now()} // no sweep takes it now
 	}
 	r.mu.Unlock()
 	if there {
@@ -148,7 +154,7 @@ func (p *Place) Grant(ctx context.Context, namespace string) error {
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: key.Namespace, Name: key.Name,
 			Labels:      map[string]string{CopyLabel: "true"},
-			Annotations: map[string]string{digestAnnotation: digest},
+			Annotations: map[string]string{digestAnnotation: says},
 		},
 		Data: p.agent.Data(),
 	}
@@ -161,7 +167,7 @@ func (p *Place) Grant(ctx context.Context, namespace string) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.copies[key] = accessCopy{digest, r.clock.Now()}
+	r.copies[key] = accessCopy{says, r.clock.Now()}
 	return nil
 }
 

@@ -32,23 +32,35 @@ func Deliberate(ctx context.Context, live client.Reader, obj client.Object, reso
 // exists and is not being deleted as a whole.
 func KindStays(ctx context.Context, live client.Reader, resource string) (bool, error) {
 	crd := metadataOf(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
-	return stays(ctx, live, crd, resource+"."+fleet.Group)
+	found, err := find(ctx, live, crd, resource+"."+fleet.Group)
+	return Stays(found), err
 }
 
 // NamespaceStays tells whether a namespace exists and is not being deleted.
 func NamespaceStays(ctx context.Context, live client.Reader, name string) (bool, error) {
-	return stays(ctx, live, metadataOf(corev1.SchemeGroupVersion.WithKind("Namespace")), name)
+	namespace, err := Namespace(ctx, live, name)
+	return Stays(namespace), err
 }
 
-func stays(ctx context.Context, live client.Reader, obj *metav1.PartialObjectMetadata, name string) (bool, error) {
+// Namespace returns the metadata of a namespace; nil where there is none.
+func Namespace(ctx context.Context, live client.Reader, name string) (*metav1.PartialObjectMetadata, error) {
+	return find(ctx, live, metadataOf(corev1.SchemeGroupVersion.WithKind("Namespace")), name)
+}
+
+// Stays tells whether an object that may be nil exists and is not being deleted.
+func Stays(obj *metav1.PartialObjectMetadata) bool {
+	return obj != nil && obj.DeletionTimestamp.IsZero()
+}
+
+func find(ctx context.Context, live client.Reader, obj *metav1.PartialObjectMetadata, name string) (*metav1.PartialObjectMetadata, error) {
 	err := live.Get(ctx, client.ObjectKey{Name: name}, obj)
 	if apierrors.IsNotFound(err) {
-		return false, nil
+		return nil, nil //nolint:nilnil // that there is none is an answer
 	}
 	if err != nil {
-		return false, fmt.Errorf("look whether %s %s is being deleted: %w", obj.Kind, name, err)
+		return nil, fmt.Errorf("look whether %s %s is being deleted: %w", obj.Kind, name, err)
 	}
-	return obj.GetDeletionTimestamp() == nil, nil
+	return obj, nil
 }
 
 func metadataOf(gvk schema.GroupVersionKind) *metav1.PartialObjectMetadata {

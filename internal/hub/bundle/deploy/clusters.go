@@ -167,9 +167,10 @@ func targeting(bundle *fleet.Bundle) target.Bundle {
 	return target.Bundle{Namespace: bundle.Namespace, Name: bundle.Name, Labels: bundle.Labels, Spec: bundle.Spec}
 }
 
-// registered tells whether a cluster has its namespace on the hub and stays.
+// registered tells whether a cluster has its own namespace on the hub and stays.
 func registered(cluster *fleet.Cluster) bool {
-	return cluster.Status.Namespace != "" && cluster.DeletionTimestamp.IsZero()
+	has := cluster.Status.Namespace
+	return has != "" && has == namespaceOf(cluster) && cluster.DeletionTimestamp.IsZero()
 }
 
 // namespaceOf is the namespace of a cluster's deployments. It is not read from

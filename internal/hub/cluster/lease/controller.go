@@ -128,11 +128,11 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		c.forget(req.NamespacedName)
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	if cluster.Status.Namespace == "" || !cluster.DeletionTimestamp.IsZero() {
+	key := client.ObjectKey{Namespace: names.ClusterNamespace(cluster.Namespace, cluster.Name), Name: fleet.AgentName}
+	if cluster.Status.Namespace != key.Namespace || !cluster.DeletionTimestamp.IsZero() {
 		return ctrl.Result{}, nil
 	}
 	lease := &coordinationv1.Lease{}
-	key := client.ObjectKey{Namespace: names.ClusterNamespace(cluster.Namespace, cluster.Name), Name: fleet.AgentName}
 	if err := c.Client.Get(ctx, key, lease); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}

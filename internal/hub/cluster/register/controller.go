@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -54,6 +55,7 @@ type Controller struct {
 	Clock clock.PassiveClock
 
 	statuses reconcile.Written
+	rivals   rivals
 }
 
 // Setup adds the controller to a manager.
@@ -62,23 +64,29 @@ func (c *Controller) Setup(mgr ctrl.Manager) error {
 		Named("cluster-register").
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: reconcile.Backoff[ctrl.Request]()}).
 		For(&fleet.Cluster{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		WatchesMetadata(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(clusterOf)).
+		WatchesMetadata(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(c.clustersOf)).
 		Complete(c)
 }
 
-// clusterOf maps a cluster's namespace to the Cluster.
-func clusterOf(_ context.Context, ns client.Object) []ctrl.Request {
-	l := ns.GetAnnotations()
-	if l[fleet.ClusterLabel] == "" {
-		return nil
+// clustersOf maps a cluster's namespace to the Cluster, and to those that wait
+// for the namespace.
+func (c *Controller) clustersOf(_ context.Context, ns client.Object) []ctrl.Request {
+	keys := c.rivals.of(ns.GetName())
+	if owner := ownerOf(ns); owner.Name != "" {
+		keys = append(keys, owner)
 	}
-	return []ctrl.Request{{NamespacedName: client.ObjectKey{Namespace: l[fleet.ClusterNamespaceLabel], Name: l[fleet.ClusterLabel]}}}
+	out := make([]ctrl.Request, len(keys))
+	for i, key := range keys {
+		out[i].NamespacedName = key
+	}
+	return out
 }
 
 // Reconcile makes what belongs to one Cluster.
 func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	cluster := &fleet.Cluster{}
 	if err := c.Client.Get(ctx, req.NamespacedName, cluster); err != nil {
+		c.rivals.drop(req.NamespacedName)
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if !cluster.DeletionTimestamp.IsZero() {
@@ -142,17 +150,16 @@ func isApply(e metav1.ManagedFieldsEntry) bool {
 
 func (c *Controller) register(ctx context.Context, cluster *fleet.Cluster) error {
 	namespace := names.ClusterNamespace(cluster.Namespace, cluster.Name)
-	stays, err := removal.NamespaceStays(ctx, c.Client, namespace)
+	stays, err := c.has(ctx, cluster, namespace)
+	if fault.KindOf(err) == fault.Stalled {
+		cluster.Status.Namespace = "" // which makes it no target
+	}
 	if err != nil {
 		return err
 	}
 	if stays && cluster.Status.Namespace == namespace && fleet.IsConditionTrue(cluster.Status.Conditions, fleet.ConditionProcessed) {
 		// All was made before; a restarted hub writes nothing.
 		return c.introduce(ctx, namespace)
-	}
-	if !stays {
-		c.Store.ForgetNamespace(namespace)
-		c.Registries.ForgetNamespace(namespace)
 	}
 	if err := c.ensure(ctx, cluster, namespace, stays); err != nil {
 		return err
@@ -182,7 +189,9 @@ func (c *Controller) introduce(ctx context.Context, namespace string) error {
 // person may have a reason for a change.
 func (c *Controller) ensure(ctx context.Context, cluster *fleet.Cluster, namespace string, namespaceStays bool) error {
 	if !namespaceStays {
-		if err := c.create(ctx, space(cluster, namespace)); err != nil {
+		c.Store.ForgetNamespace(namespace)
+		c.Registries.ForgetNamespace(namespace)
+		if err := c.found(ctx, cluster, namespace); err != nil {
 			return err
 		}
 	}
@@ -199,8 +208,7 @@ func (c *Controller) create(ctx context.Context, obj client.Object) error {
 	case err == nil, apierrors.IsAlreadyExists(err):
 		return nil
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		return fault.Wait(namespaceSoon, "NamespaceTerminating", fmt.Errorf(
-			"namespace %s is being deleted; it is made again afterwards", obj.GetNamespace()))
+		return terminating(obj.GetNamespace())
 	default:
 		return fmt.Errorf("create %T %s: %w", obj, client.ObjectKeyFromObject(obj), err)
 	}
@@ -220,7 +228,7 @@ func (c *Controller) finalize(ctx context.Context, cluster *fleet.Cluster) error
 	if deliberate {
 		// Not what the status says, which a restore may have made up.
 		namespace := names.ClusterNamespace(cluster.Namespace, cluster.Name)
-		if err := c.deleteNamespace(ctx, namespace); err != nil {
+		if err := c.deleteNamespace(ctx, cluster, namespace); err != nil {
 			return err
 		}
 	}
@@ -229,11 +237,16 @@ func (c *Controller) finalize(ctx context.Context, cluster *fleet.Cluster) error
 }
 
 // deleteNamespace deletes a cluster's namespace and drops the finalizers of
-// the deployments in it, which would otherwise wait for their agent.
-func (c *Controller) deleteNamespace(ctx context.Context, namespace string) error {
+// the deployments in it, which would otherwise wait for their agent. One that
+// was made for another Cluster stays.
+func (c *Controller) deleteNamespace(ctx context.Context, cluster *fleet.Cluster, namespace string) error {
+	found, err := removal.Namespace(ctx, c.Live, namespace)
+	if err != nil || found == nil || ownerOf(found) != client.ObjectKeyFromObject(cluster) {
+		return err
+	}
 	ns := &corev1.Namespace{}
 	ns.Name = namespace
-	if err := c.Client.Delete(ctx, ns); client.IgnoreNotFound(err) != nil {
+	if err := c.Client.Delete(ctx, ns, client.Preconditions{UID: ptr.To(found.UID)}); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("delete namespace %s: %w", namespace, err)
 	}
 	return c.releaseAll(ctx, namespace)
