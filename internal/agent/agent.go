@@ -5,6 +5,7 @@ package agent
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -13,7 +14,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	typedauthenticationv1 "k8s.io/client-go/kubernetes/typed/authentication/v1"
@@ -36,14 +36,13 @@ import (
 	"github.com/flotilla-sh/flotilla/internal/agent/report"
 	"github.com/flotilla-sh/flotilla/internal/agent/state"
 	"github.com/flotilla-sh/flotilla/internal/apply"
+	"github.com/flotilla-sh/flotilla/internal/backoff"
 	"github.com/flotilla-sh/flotilla/internal/observe"
 	engine "github.com/flotilla-sh/flotilla/internal/render"
 )
 
-const (
-	startRetry   = time.Second
-	startRetryTo = time.Minute
-)
+// startRetry is when something that the start needs is tried again.
+var startRetry = backoff.Backoff{Min: time.Second, Max: time.Minute, Jitter: 0.5}
 
 // Options are what an agent is started with.
 type Options struct {
@@ -272,8 +271,7 @@ func (a *agent) load(ctx context.Context) ([]*state.Record, error) {
 
 // until tries something that the start needs until it succeeds.
 func (a *agent) until(ctx context.Context, failure string, try func(context.Context) error) error {
-	pause := startRetry
-	for {
+	for failures := 1; ; failures++ {
 		err := try(ctx)
 		if err == nil {
 			return nil
@@ -282,8 +280,7 @@ func (a *agent) until(ctx context.Context, failure string, try func(context.Cont
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("stopped: %s: %w", failure, err)
-		case <-a.options.Clock.After(wait.Jitter(pause, 0.5)):
-			pause = min(2*pause, startRetryTo)
+		case <-a.options.Clock.After(startRetry.After(failures, rand.Float64)):
 		}
 	}
 }

@@ -15,6 +15,7 @@
 //	internal/digest           pure: the one hash
 //	internal/cache            pure: remembers up to so many bytes
 //	internal/names            pure: every name that is derived from another
+//	internal/backoff          pure: how long to wait before what failed is tried again
 //	internal/fault            pure: the three kinds of error, and where in a file one is
 //	internal/hook             pure: which objects are Helm hooks, and when they run
 //	internal/source           pure: a tree of files at one commit

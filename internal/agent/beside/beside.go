@@ -5,6 +5,7 @@ package beside
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"time"
 
@@ -13,9 +14,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/utils/clock"
+
+	"github.com/flotilla-sh/flotilla/internal/backoff"
 )
 
 const (
@@ -53,7 +55,7 @@ func (w *Watcher) Run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-w.Clock.After(wait.Jitter(pause, 0.2)):
+		case <-w.Clock.After(backoff.Spread(pause, 0.2, rand.Float64)):
 		}
 		if err := w.Look(ctx); err != nil && ctx.Err() == nil {
 			logr.FromContextOrDiscard(ctx).V(1).Info("looking again later", "error", err.Error())

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -28,7 +29,7 @@ func (c *Controller) correct(ctx context.Context, j job) error {
 	if err != nil {
 		return err
 	}
-	c.update(j.name, func(j *job) { j.trouble = j.trouble.correcting(j.wantedID(), c.clock.Now()) })
+	c.update(j.name, func(j *job) { j.trouble = j.trouble.correcting(j.wantedID(), c.clock.Now(), rand.Float64) })
 	_, err = c.run(ctx, next, plan, apply.Everything, func(*state.Record) {})
 	return err
 }
@@ -56,7 +57,7 @@ func (c *Controller) run(ctx context.Context, next *state.Record, plan *apply.Pl
 		c.labels[owner.Label] = name
 		switch {
 		case len(result.Failures) > 0:
-			j.trouble = j.trouble.failed(done.DeploymentID, result.Failures, nil, c.clock.Now())
+			j.trouble = j.trouble.failed(done.DeploymentID, result.Failures, nil, c.clock.Now(), rand.Float64)
 		case failed == nil:
 			j.trouble.failures, j.trouble.err = nil, nil
 		}

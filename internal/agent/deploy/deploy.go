@@ -6,6 +6,7 @@ package deploy
 
 import (
 	"context"
+	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -315,14 +316,14 @@ func (c *Controller) visit(ctx context.Context, name string) time.Duration {
 			c.failed(j, err)
 		}
 	}
-	return backoffMax
+	return retry.Max
 }
 
 // failed notes that what was done about a job, as it was looked at before, has
 // failed. What was found meanwhile may be what it waits for.
 func (c *Controller) failed(before job, err error) {
 	c.update(before.name, func(j *job) {
-		j.trouble = j.trouble.failed(j.attemptID(), nil, err, c.clock.Now()).after(j.found != before.found)
+		j.trouble = j.trouble.failed(j.attemptID(), nil, err, c.clock.Now(), rand.Float64).after(j.found != before.found)
 		if fault.KindOf(err) == fault.Transient {
 			j.spell = j.spell.lost()
 		}
@@ -389,7 +390,7 @@ func (c *Controller) storeLater(ctx context.Context, j job) time.Duration {
 	c.update(j.name, func(live *job) {
 		if err != nil {
 			live.unstored++
-			pause = growing(live.unstored, backoffMin, backoffMax)
+			pause = retry.After(live.unstored, rand.Float64)
 			return
 		}
 		live.unstored = 0

@@ -3,6 +3,7 @@ package deploy
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
@@ -73,7 +74,9 @@ func (r *release) rehearse(ctx context.Context) (bool, error) {
 	if len(failures) == 0 {
 		return true, r.store(ctx, func(now *state.Release) { now.Rehearsed = true })
 	}
-	r.update(r.record.Name, func(j *job) { j.trouble = j.trouble.failed(r.record.DeploymentID, failures, nil, r.clock.Now()) })
+	r.update(r.record.Name, func(j *job) {
+		j.trouble = j.trouble.failed(r.record.DeploymentID, failures, nil, r.clock.Now(), rand.Float64)
+	})
 	return false, r.refused(ctx, failures)
 }
 

@@ -3,6 +3,7 @@ package deploy
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -123,7 +124,7 @@ func (c *Controller) waitForRemoval(name string, next *state.Record, result *app
 	c.update(name, func(j *job) {
 		j.record, j.unsaved = next, true
 		j.removal = &fleet.RemovalStatus{Message: cut(failureText(result.Failures))}
-		j.trouble = j.trouble.failed(j.attemptID(), result.Failures, nil, c.clock.Now())
+		j.trouble = j.trouble.failed(j.attemptID(), result.Failures, nil, c.clock.Now(), rand.Float64)
 	})
 }
 

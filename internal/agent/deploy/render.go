@@ -2,12 +2,12 @@ package deploy
 
 import (
 	"context"
+	"math/rand/v2"
 	"time"
-
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/flotilla-sh/flotilla/internal/agent/render"
 	"github.com/flotilla-sh/flotilla/internal/agent/state"
+	"github.com/flotilla-sh/flotilla/internal/backoff"
 	"github.com/flotilla-sh/flotilla/internal/content"
 	"github.com/flotilla-sh/flotilla/internal/digest"
 	engine "github.com/flotilla-sh/flotilla/internal/render"
@@ -121,7 +121,7 @@ func (c *Controller) checkValues(ctx context.Context, j job) time.Duration {
 	values, err := c.values(ctx, spec.Options)
 	// What cannot be read has not changed: it runs on with what it has.
 	stale := err == nil && renderInput(content.Ref{Digest: spec.Content.Digest}, values) != used
-	after := wait.Jitter(valuesEvery, 0.2)
+	after := backoff.Spread(valuesEvery, 0.2, rand.Float64)
 	c.update(j.name, func(j *job) {
 		if stale && !j.stale {
 			j.trouble.until = time.Time{} // what failed was with other values

@@ -2,20 +2,17 @@ package deploy
 
 import (
 	"context"
+	"math/rand/v2"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/util/wait"
 
+	"github.com/flotilla-sh/flotilla/internal/backoff"
 	"github.com/flotilla-sh/flotilla/internal/observe"
 )
 
-// reportRetryMin and reportRetryMax bound the wait before a report that did
-// not reach the hub is tried again.
-const (
-	reportRetryMin = 2 * time.Second
-	reportRetryMax = 30 * time.Second
-)
+// reportRetry is when a report that did not reach the hub is tried again.
+var reportRetry = backoff.Backoff{Min: 2 * time.Second, Max: 30 * time.Second, Jitter: 0.5}
 
 // unreported counts a report that did not reach the hub, and returns when to
 // try again.
@@ -23,14 +20,9 @@ func (c *Controller) unreported(name string) time.Duration {
 	var pause time.Duration
 	c.update(name, func(j *job) {
 		j.unreported++
-		pause = growing(j.unreported, reportRetryMin, reportRetryMax)
+		pause = reportRetry.After(j.unreported, rand.Float64)
 	})
 	return pause
-}
-
-// growing returns the wait after so many failures in a row, with jitter.
-func growing(failures int, least, most time.Duration) time.Duration {
-	return wait.Jitter(min(least<<min(failures-1, 10), most), 0.5)
 }
 
 // report notes how a deployment stands, and writes its status to the hub where

@@ -6,17 +6,17 @@ import (
 	"time"
 
 	"github.com/flotilla-sh/flotilla/internal/apply"
+	"github.com/flotilla-sh/flotilla/internal/backoff"
 	"github.com/flotilla-sh/flotilla/internal/fault"
 )
 
-const (
-	// backoffMin and backoffMax bound the wait after failures.
-	backoffMin = time.Second
-	backoffMax = 5 * time.Minute
-	// correctionCalm is how long nothing must drift for corrections to be
-	// made at once again.
-	correctionCalm = 10 * time.Minute
-)
+// correctionCalm is how long nothing must drift for corrections to be made at
+// once again.
+const correctionCalm = 10 * time.Minute
+
+// retry is when what has failed is tried again. One rollout that cannot be
+// fetched fails on the whole fleet at once.
+var retry = backoff.Backoff{Min: time.Second, Max: 5 * time.Minute, Jitter: 0.5}
 
 // trouble is what has failed, and when to try again.
 type trouble struct {
@@ -30,14 +30,14 @@ type trouble struct {
 	corrected time.Time
 }
 
-// failed returns the trouble after one more failure.
-func (t trouble) failed(id string, failures []apply.Failure, err error, now time.Time) trouble {
+// failed returns the trouble after one more failure; random draws from [0, 1).
+func (t trouble) failed(id string, failures []apply.Failure, err error, now time.Time, random func() float64) trouble {
 	if t.id != id {
 		t = trouble{id: id}
 	}
 	t.attempts++
 	t.failures, t.err = failures, err
-	t.until = now.Add(t.delay())
+	t.until = now.Add(t.delay(random))
 	return t
 }
 
@@ -52,12 +52,12 @@ func (t trouble) after(found bool) trouble {
 
 // correcting returns the trouble after drift was put right: the next time is
 // put off for longer while somebody keeps changing things back.
-func (t trouble) correcting(id string, now time.Time) trouble {
+func (t trouble) correcting(id string, now time.Time, random func() float64) trouble {
 	if t.id != id || now.Sub(t.corrected) > correctionCalm {
 		t = trouble{id: id}
 	} else {
 		t.attempts++
-		t.until = now.Add(t.delay())
+		t.until = now.Add(t.delay(random))
 	}
 	t.corrected = now
 	return t
@@ -66,17 +66,17 @@ func (t trouble) correcting(id string, now time.Time) trouble {
 // delay is how long to wait: as long as the errors ask, where all of them
 // wait for something, else longer from time to time. What only a person can mend
 // may be mended on the cluster, where nobody tells of it.
-func (t trouble) delay() time.Duration {
+func (t trouble) delay(random func() float64) time.Duration {
 	switch fault.KindOf(t.err) {
 	case fault.Waiting:
 		return fault.AfterOf(t.err)
 	case fault.Stalled:
-		return backoffMax
+		return backoff.Spread(retry.Max, retry.Jitter, random)
 	}
 	if t.err == nil && t.waits() {
 		return fault.AfterOf(t.failure())
 	}
-	return min(backoffMin<<min(max(t.attempts-1, 0), 12), backoffMax)
+	return retry.After(t.attempts, random)
 }
 
 // waits tells whether all that failed waits for something.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
@@ -14,22 +15,21 @@ import (
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/workqueue"
 
 	"github.com/flotilla-sh/flotilla/internal/apply"
+	"github.com/flotilla-sh/flotilla/internal/backoff"
 	"github.com/flotilla-sh/flotilla/internal/observe"
 )
 
 const (
 	// fullCheck is how often every object is looked at, give or take jitter.
 	fullCheck = 40 * time.Minute
-	// retryMin and retryMax bound the wait before objects that could not be
-	// read are tried again.
-	retryMin = 2 * time.Second
-	retryMax = 5 * time.Minute
-	workers  = 2
+	workers   = 2
 )
+
+// retry is when objects that could not be read are tried again.
+var retry = backoff.Backoff{Min: 2 * time.Second, Max: 5 * time.Minute, Jitter: 0.5}
 
 // Deployments is where the controller asks what is wanted, and tells that it
 // has found something new.
@@ -125,7 +125,7 @@ func (c *Controller) failed(label string) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.failures[label]++
-	return wait.Jitter(min(retryMin<<min(c.failures[label]-1, 10), retryMax), 0.5)
+	return retry.After(c.failures[label], rand.Float64)
 }
 
 func (c *Controller) succeeded(label string) {
@@ -349,5 +349,5 @@ func (c *Controller) scheduleFull(k key) {
 		return
 	}
 	c.timed[k.label] = true
-	c.queue.AddAfter(key{label: k.label, full: true}, wait.Jitter(fullCheck, 0.5))
+	c.queue.AddAfter(key{label: k.label, full: true}, backoff.Spread(fullCheck, 0.5, rand.Float64))
 }

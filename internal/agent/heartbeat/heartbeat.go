@@ -7,25 +7,25 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/clock"
 
+	"github.com/flotilla-sh/flotilla/internal/backoff"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
 
-const (
-	// retry is when a beat that did not reach the hub is tried again, as long
-	// as that is sooner than the next one.
-	retry = 5 * time.Second
-	// first is how long the first beat waits for something to say: that is
-	// known in a moment, and spares the hub a second look.
-	first = time.Second
-)
+// first is how long the first beat waits for something to say: that is known in
+// a moment, and spares the hub a second look.
+const first = time.Second
+
+// retry is when a beat that did not reach the hub is tried again, as long as
+// that is sooner than the next one.
+var retry = backoff.Backoff{Min: 5 * time.Second, Max: 20 * time.Second, Jitter: 0.5}
 
 // Hub takes a merge patch of the agent's Lease. It answers what the Lease says of
 // the agent now, and whether it is another Lease than before, or an earlier state
@@ -84,7 +84,7 @@ func (b *Beat) Tell(r fleet.AgentReport) {
 
 // Run beats at once and then at every interval, until ctx ends.
 func (b *Beat) Run(ctx context.Context) {
-	pause := first
+	pause, failures := first, 0
 	for {
 		select {
 		case <-ctx.Done():
@@ -92,15 +92,18 @@ func (b *Beat) Run(ctx context.Context) {
 		case <-b.Clock.After(pause):
 		case <-b.wake:
 		}
-		pause = wait.Jitter(b.Interval*19/20, 0.1)
+		pause = backoff.Spread(b.Interval*19/20, 0.1, rand.Float64)
 		forgotten, err := b.once(ctx)
 		switch {
 		case err != nil && ctx.Err() == nil:
 			logr.FromContextOrDiscard(ctx).Info("the hub did not take the heartbeat", "error", err.Error())
-			pause = min(pause, wait.Jitter(retry, 0.5))
+			failures++
+			pause = min(pause, retry.After(failures, rand.Float64))
+			continue
 		case forgotten:
 			pause = 0
 		}
+		failures = 0
 	}
 }
 

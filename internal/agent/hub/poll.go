@@ -2,13 +2,14 @@ package hub
 
 import (
 	"context"
+	"math/rand/v2"
 	"time"
 
 	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/clock"
 
+	"github.com/flotilla-sh/flotilla/internal/backoff"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
 
@@ -19,16 +20,16 @@ const pollRetry = 5 * time.Second
 // Poll keeps in informed of the deployments of the cluster until ctx ends, by
 // one list per interval: between two of them nothing is open.
 func (c *Client) Poll(ctx context.Context, in Inbox, every time.Duration, clock clock.Clock) {
-	retry, heard := pollRetry, ""
+	retry, failures, heard := backoff.Backoff{Min: pollRetry, Max: every, Jitter: 1}, 0, ""
 	for {
-		pause := wait.Jitter(every*9/10, 0.2)
+		pause := backoff.Spread(every*9/10, 0.2, rand.Float64)
 		var err error
 		if heard, err = c.poll(ctx, in, heard); err != nil && ctx.Err() == nil {
 			logr.FromContextOrDiscard(ctx).Info("could not look at the hub", "error", err.Error())
-			pause = min(pause, wait.Jitter(retry, 1))
-			retry = min(2*retry, every)
+			failures++
+			pause = min(pause, retry.After(failures, rand.Float64))
 		} else {
-			retry = pollRetry
+			failures = 0
 		}
 		select {
 		case <-ctx.Done():

@@ -18,10 +18,10 @@ import (
 // up to as much again at random, so that a fleet does not come back at once.
 const watchTimeout = 8 * time.Minute
 
-// backoff is how long to wait while the hub does not answer. Each wait is up to
+// reconnect is how long to wait while the hub does not answer. Each wait is up to
 // twice as long at random: a fleet that meets a hub that is back comes spread
 // out, and all of it within a minute.
-func backoff() *wait.Backoff {
+func reconnect() *wait.Backoff {
 	return &wait.Backoff{Duration: 800 * time.Millisecond, Cap: 20 * time.Second, Steps: 25, Factor: 2, Jitter: 1}
 }
 
@@ -75,7 +75,7 @@ func (c *Client) watch(ctx context.Context, in Inbox) {
 		},
 	}
 	r := cache.NewReflectorWithOptions(lw, &fleet.BundleDeployment{}, sink{in},
-		cache.ReflectorOptions{Name: "deployments", MinWatchTimeout: watchTimeout, Backoff: backoff()})
+		cache.ReflectorOptions{Name: "deployments", MinWatchTimeout: watchTimeout, Backoff: reconnect()})
 	r.RunWithContext(ctx)
 }
 

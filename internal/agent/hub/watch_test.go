@@ -29,7 +29,7 @@ func TestAFleetComesBackSpread(t *testing.T) {
 			perSecond, tries := map[int]int{}, 0
 			for range agents {
 				clock := clocktesting.NewFakeClock(time.Unix(0, 0))
-				wait := backoff().DelayWithReset(clock, 24*time.Hour)
+				wait := reconnect().DelayWithReset(clock, 24*time.Hour)
 				at := time.Duration(0)
 				for ; at < away; tries++ {
 					at += wait()

@@ -6,6 +6,7 @@ package lease
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -13,9 +14,10 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
+
+	"github.com/flotilla-sh/flotilla/internal/backoff"
 )
 
 const (
@@ -30,12 +32,12 @@ const (
 	expiresAfter = 150 * time.Second
 	// standBy is how often another agent looks whether the Lease is free.
 	standBy = 5 * time.Second
-	// retryMin and retryMax bound the wait after a failure.
-	retryMin = time.Second
-	retryMax = 30 * time.Second
 	// releaseTimeout bounds the last request of an agent that ends.
 	releaseTimeout = 5 * time.Second
 )
+
+// retry is when a request that failed is tried again.
+var retry = backoff.Backoff{Min: 2 * time.Second, Max: 30 * time.Second, Jitter: 0.5}
 
 // Leases reads and writes Leases of one namespace.
 type Leases interface {
@@ -109,22 +111,22 @@ func (h *Holder) act(ctx context.Context, work func(ctx context.Context) error) 
 func (h *Holder) acquire(ctx context.Context) bool {
 	log := logr.FromContextOrDiscard(ctx)
 	var seen sight
-	said, pause := "", retryMin
+	said, failures := "", 0
 	for {
 		decision, err := h.try(ctx, &seen)
 		switch {
 		case err != nil && ctx.Err() == nil:
 			log.Info("could not ask for the Lease of this cluster's agent; trying again", "error", err.Error())
-			pause = min(2*pause, retryMax)
+			failures++
 		case decision == held:
 			return true
 		case said != seen.holder:
 			log.Info("another agent acts for this cluster; this one stands by and does nothing", "holder", seen.holder)
-			said, pause = seen.holder, retryMin
+			said, failures = seen.holder, 0
 		}
-		after := wait.Jitter(standBy, 0.5)
+		after := backoff.Spread(standBy, 0.5, rand.Float64)
 		if err != nil {
-			after = wait.Jitter(pause, 0.5)
+			after = retry.After(failures, rand.Float64)
 		}
 		select {
 		case <-ctx.Done():
@@ -187,8 +189,7 @@ func (h *Holder) ours(holder string) bool {
 // renew keeps the Lease until ctx ends, or another agent has taken it.
 func (h *Holder) renew(ctx context.Context, lost chan<- struct{}) {
 	log := logr.FromContextOrDiscard(ctx)
-	pause := wait.Jitter(renewEvery*9/10, 0.2)
-	retry := retryMin
+	pause, failures := renewal(), 0
 	for {
 		select {
 		case <-ctx.Done():
@@ -201,17 +202,20 @@ func (h *Holder) renew(ctx context.Context, lost chan<- struct{}) {
 			return
 		case err != nil:
 			log.Info("could not renew the Lease of this cluster's agent; trying again", "error", err.Error())
-			retry = min(2*retry, retryMax)
-			pause = wait.Jitter(retry, 0.5)
+			failures++
+			pause = retry.After(failures, rand.Float64)
 		case !still:
 			log.Info("another agent has taken over this cluster; this one stops what it does")
 			close(lost)
 			return
 		default:
-			pause, retry = wait.Jitter(renewEvery*9/10, 0.2), retryMin
+			pause, failures = renewal(), 0
 		}
 	}
 }
+
+// renewal is when to renew next.
+func renewal() time.Duration { return backoff.Spread(renewEvery*9/10, 0.2, rand.Float64) }
 
 // again renews the Lease, and tells whether this agent still has it.
 func (h *Holder) again(ctx context.Context) (bool, error) {

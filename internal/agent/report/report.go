@@ -7,15 +7,16 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/utils/clock"
 
+	"github.com/flotilla-sh/flotilla/internal/backoff"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
 
@@ -24,7 +25,14 @@ const (
 	refresh = 10 * time.Minute
 	// settle gathers changes of kinds, which come in numbers.
 	settle = 500 * time.Millisecond
-	retry  = 10 * time.Second
+)
+
+var (
+	// retry is when a report that failed is tried again.
+	retry = backoff.Backoff{Min: 10 * time.Second, Max: time.Minute, Jitter: 1}
+	// again is when to look again where some kinds could not be read: an API of
+	// which the server is gone stays so.
+	again = backoff.Backoff{Min: 10 * time.Second, Max: refresh, Jitter: 0.5}
 )
 
 // Hub takes the report.
@@ -65,7 +73,8 @@ type Reporter struct {
 	Options
 	wake    chan struct{}
 	sent    facts
-	partial int // how often in a row some kinds could not be read
+	failed  int // how often in a row nothing could be reported
+	partial int // and how often some kinds could not be read
 	// lost is true where the hub may have lost what it was told.
 	lost atomic.Bool
 }
@@ -98,11 +107,13 @@ func (r *Reporter) Anew() {
 // Run reports at once, when woken and now and then, until ctx ends.
 func (r *Reporter) Run(ctx context.Context) {
 	for {
-		pause := wait.Jitter(refresh, 0.2)
+		pause := backoff.Spread(refresh, 0.2, rand.Float64)
 		if err := r.once(ctx); err != nil && ctx.Err() == nil {
 			logr.FromContextOrDiscard(ctx).Info("could not report the cluster", "error", err.Error())
-			pause = wait.Jitter(retry, 1)
+			r.failed++
+			pause = retry.After(r.failed, rand.Float64)
 		} else if err == nil {
+			r.failed = 0
 			pause = min(pause, r.again())
 		}
 		select {
@@ -124,7 +135,7 @@ func (r *Reporter) again() time.Duration {
 		return refresh
 	}
 	r.partial++
-	return wait.Jitter(retry<<min(r.partial-1, 6), 0.5)
+	return again.After(r.partial, rand.Float64)
 }
 
 // once looks at the cluster and sends what has changed.

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/flotilla-sh/flotilla/internal/backoff"
 	"github.com/flotilla-sh/flotilla/internal/source/git"
 )
 
@@ -239,11 +240,7 @@ func delay(interval time.Duration, failures int) time.Duration {
 	if failures > 0 {
 		interval = retry(interval)
 	}
-	d := interval
-	for range failures {
-		d = min(2*d, maxBackoff*interval)
-	}
-	return d + rand.N(d/10+1)
+	return backoff.Backoff{Min: interval, Max: maxBackoff * interval, Jitter: 0.1}.After(failures+1, rand.Float64)
 }
 
 // retry is the interval at which a failure is looked at again. One question
