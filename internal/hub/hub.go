@@ -245,13 +245,15 @@ func wire(ctx context.Context, mgr manager.Manager, w wiring) error {
 		stages = &pipeline.Stages{Renderer: render.NewMemo(w.options.Renderer, renderRoom), Key: w.key, MaxRenders: w.options.MaxRenders}
 		events = mgr.GetEventRecorder("flotilla-hub")
 		reach  = &access.Reader{Live: w.live, Namespace: w.options.Namespace, Mirrors: w.options.Mirrors}
+		polls  = &poll.Controller{Client: c, Git: repos, Access: reach, Events: events, Clock: now}
 	)
 	setups := []error{
 		gauges.Register(metrics.Registry, c),
 		mgr.Add(manager.RunnableFunc(w.guard.Run)),
-		(&poll.Controller{Client: c, Git: repos, Access: reach, Events: events, Clock: now}).Setup(ctx, mgr),
+		polls.Setup(ctx, mgr),
 		(&webhook.Receiver{Client: c, Live: w.live, Namespace: w.options.Namespace, Events: events, Clock: now}).Setup(ctx, mgr, w.options.Webhooks),
-		(&pack.Controller{Access: reach, Git: repos, Charts: fetcher, Bundles: packed, Events: events, Clock: now, MaxBytes: w.options.MaxBundlesSize}).Setup(mgr),
+		(&pack.Controller{Access: reach, Git: repos, Charts: fetcher, Bundles: packed, Events: events, Clock: now, MaxBytes: w.options.MaxBundlesSize,
+			Overtaken: polls.Expect}).Setup(mgr),
 		(&helmop.Controller{Access: reach, Charts: fetcher, Bundles: packed, Events: events, Clock: now}).Setup(mgr),
 		(&deploy.Controller{Client: c, Live: w.live, Stages: stages, Store: store, Sources: files, Registries: where,
 			Capabilities: capabilities.NewReader(c), Events: events, Clock: now}).Setup(ctx, mgr),

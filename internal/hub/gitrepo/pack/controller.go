@@ -34,8 +34,6 @@ import (
 const (
 	// fetchTimeout bounds one fetch of a repository and its submodules.
 	fetchTimeout = 5 * time.Minute
-	// overtakenSoon is how soon a commit that was overtaken is looked at again.
-	overtakenSoon = 2 * time.Second
 	// pollOverdue is when to look again for the answer of a poll; its arrival
 	// wakes the controller before.
 	pollOverdue = time.Minute
@@ -53,6 +51,9 @@ type Controller struct {
 	// MaxBytes is how many bytes the bundles of one GitRepo may have together; 0 is
 	// no bound.
 	MaxBytes int64
+	// Overtaken tells whoever asks the Git servers that a GitRepo's commit is not
+	// the newest one any more, and which one is.
+	Overtaken func(repo types.NamespacedName, newest string)
 
 	taken taken
 }

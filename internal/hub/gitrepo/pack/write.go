@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
@@ -55,7 +56,8 @@ func (c *Controller) write(ctx context.Context, repo *fleet.GitRepo, commit stri
 
 // prune deletes the Bundles of a GitRepo that no draft stands for. Before that
 // the server is asked once more: a commit that a poll found under an earlier
-// spec, or that was overtaken, says nothing about what is gone.
+// spec, or that was overtaken, says nothing about what is gone. Where the branch
+// is not followed the commit is what the user wants, whatever the server has.
 func (c *Controller) prune(ctx context.Context, repo *fleet.GitRepo, remote git.Remote, commit string, drafts []bundle.Draft) error {
 	keep := map[string]bool{}
 	for i := range drafts {
@@ -65,14 +67,23 @@ func (c *Controller) prune(ctx context.Context, repo *fleet.GitRepo, remote git.
 	if err != nil || len(gone) == 0 {
 		return err
 	}
-	newest, err := c.Git.Resolve(ctx, remote)
-	if err != nil {
-		return fmt.Errorf("ask whether %s is the newest commit, before bundles are deleted: %w", commit, err)
-	}
-	if newest != commit {
-		return fault.Wait(overtakenSoon, "Overtaken", fmt.Errorf("commit %s is not the newest any more; waiting for %s", commit, newest))
+	if !pinned(repo) {
+		newest, err := c.Git.Resolve(ctx, remote)
+		if err != nil {
+			return fmt.Errorf("ask whether %s is the newest commit, before bundles are deleted: %w", commit, err)
+		}
+		if newest != commit {
+			c.Overtaken(client.ObjectKeyFromObject(repo), newest)
+			return fault.Wait(pollOverdue, "Overtaken", fmt.Errorf("commit %s is not the newest any more; waiting for %s", commit, newest))
+		}
 	}
 	return c.Bundles.Delete(ctx, gone)
+}
+
+// pinned tells whether a GitRepo stays at its commit: it is not polled, and
+// nobody has just asked to fetch again.
+func pinned(repo *fleet.GitRepo) bool {
+	return repo.Spec.DisablePolling && repo.Spec.ForceSyncGeneration == repo.Status.UpdateGeneration
 }
 
 // bundleOf returns the Bundle for a draft, without its source.

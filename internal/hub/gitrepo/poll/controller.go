@@ -68,6 +68,10 @@ func (c *Controller) Setup(ctx context.Context, mgr ctrl.Manager) error {
 		Complete(c)
 }
 
+// Expect has the repository of a GitRepo asked at once: it has a commit that the
+// last poll did not find.
+func (c *Controller) Expect(repo types.NamespacedName, commit string) { c.poller.Expect(repo, commit) }
+
 // Reconcile takes part in the poll of one GitRepo and writes down its answer.
 func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	repo := &fleet.GitRepo{}

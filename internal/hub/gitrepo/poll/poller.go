@@ -103,12 +103,19 @@ func (p *poller) Watch(ctx context.Context, repo types.NamespacedName, remote gi
 		current = p.begin(ctx, id, remote)
 	}
 	if current.grant(repo, wish) {
-		select {
-		case current.hurry <- struct{}{}:
-		default:
-		}
+		current.askNow()
 	}
 	return current.result, current.asked
+}
+
+// Expect makes the server of a GitRepo be asked at once, and until it tells of a
+// commit that it is known to have.
+func (p *poller) Expect(repo types.NamespacedName, commit string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if current := p.polls[p.identity[repo]]; current != nil && current.expect(commit) {
+		current.askNow()
+	}
 }
 
 // pollOf names the poll of a GitRepo. One that is not polled has its own: what
@@ -128,10 +135,25 @@ func (p *poll) grant(repo types.NamespacedName, wish Wish) (now bool) {
 	if !known || last.Call == wish.Call {
 		return p.shortest() < before
 	}
-	if wish.Call.Commit != "" && wish.Call.Commit != p.result.Commit {
-		p.expected, p.until = wish.Call.Commit, time.Now().Add(maxLag)
-	}
+	p.expect(wish.Call.Commit)
 	return true
+}
+
+// expect begins to wait for a commit, where that is news.
+func (p *poll) expect(commit string) bool {
+	if commit == "" || commit == p.result.Commit {
+		return false
+	}
+	p.expected, p.until = commit, time.Now().Add(maxLag)
+	return true
+}
+
+// askNow ends the wait for the next question.
+func (p *poll) askNow() {
+	select {
+	case p.hurry <- struct{}{}:
+	default:
+	}
 }
 
 // Drop ends a GitRepo's part in its poll.

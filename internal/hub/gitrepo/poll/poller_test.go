@@ -294,6 +294,32 @@ func TestCallAsksAtOnce(t *testing.T) {
 	})
 }
 
+func TestExpectAsksAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, ctx := newServer(t)
+		s.poller.Watch(ctx, repo("a"), as("x"), every(time.Hour))
+		s.poller.Watch(ctx, repo("b"), as("x"), every(time.Hour))
+		s.news()
+		expect := func(name, commit string, asks int) {
+			t.Helper()
+			before := s.times()
+			s.poller.Expect(repo(name), commit)
+			if got := s.times() - before; got != asks {
+				t.Errorf("asked %d times for %q of %s, want %d", got, commit, name, asks)
+			}
+		}
+		expect("a", "one", 0)
+		expect("gone", "two", 0)
+		// One of the servers behind a name does not know of it yet.
+		expect("a", "two", 1)
+		s.answers("two", nil)
+		wait(lagPause)
+		if got := s.news(); !slices.Equal(got, []string{"a", "b"}) {
+			t.Errorf("told %v, want both", got)
+		}
+	})
+}
+
 // A GitRepo that is not polled gets what it asked for itself, whoever else asks
 // the same server.
 func TestPollingThatIsOffStaysOff(t *testing.T) {
