@@ -314,9 +314,9 @@ func TestErrorsOfManyKinds(t *testing.T) {
 }
 
 func TestWarnings(t *testing.T) {
-	outcomes := run(t, stages(&counter{}), input(cluster("a", "v1.36.1", "x"), cluster("b", "v1.36.1", "y"), cluster("c", "v1.36.1", "x")))
+	outcomes := run(t, stages(&counter{}), input(cluster("a", "v1.36.1", "x"), cluster("b", "v1.36.1", "z"), cluster("c", "v1.36.1", "x")))
 	got, rendered := pipeline.Warnings(outcomes)
-	const want = "text is x\ntext is y"
+	const want = "text is x\ntext is z"
 	if !rendered || strings.Join(got, "\n") != want {
 		t.Errorf("got %v %q, want %q", rendered, got, want)
 	}

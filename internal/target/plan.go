@@ -2,11 +2,8 @@ package target
 
 import (
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
-
-	"sigs.k8s.io/yaml"
 
 	"github.com/flotilla-sh/flotilla/internal/fault"
 	"github.com/flotilla-sh/flotilla/internal/templating"
@@ -62,30 +59,15 @@ func (p *plan) compile() error {
 	p.overlays = map[string]templating.Eval{}
 	for _, key := range slices.Sorted(maps.Keys(p.options.Helm.TemplateValues)) {
 		path := "helm.templateValues." + key
-		text, err := p.compiler.Text(p.options.Helm.TemplateValues[key], path)
+		value, err := p.compiler.YAML(p.options.Helm.TemplateValues[key], path)
 		errs = append(errs, err)
-		p.overlays[key] = parsed(text, path, p.options.Helm.TemplateValues[key])
+		p.overlays[key] = value
 	}
 	return stalled(errors.Join(errs...))
 }
 
 // stalled marks errors of templates as for a human to mend.
 func stalled(err error) error { return fault.Stall("ValuesTemplateFailed", err) }
-
-// parsed reads what a template gives as YAML.
-func parsed(text templating.Eval, path, source string) templating.Eval {
-	return func(s *templating.Scope) (any, error) {
-		result, err := text(s)
-		if err != nil {
-			return nil, err
-		}
-		var value any
-		if err := yaml.Unmarshal([]byte(fmt.Sprint(result)), &value); err != nil {
-			return nil, templating.Wrong(path, source, fmt.Errorf("what the template gives is not valid YAML: %w", err))
-		}
-		return value, nil
-	}
-}
 
 // optionsFor returns the options of cluster.
 func (p *plan) optionsFor(cluster *Cluster) (*fleet.BundleDeploymentOptions, error) {

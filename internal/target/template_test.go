@@ -2,6 +2,7 @@ package target
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -27,23 +28,23 @@ func TestTemplates(t *testing.T) {
 		"number":              {3, 3},
 		"label":               {"${ .ClusterLabels.env }.example.com", "prod.example.com"},
 		"own labels stay":     {`${ index .ClusterLabels "management.cattle.io/cluster-display-name" }`, "Prod"},
-		"foreign labels go":   {`${ get .ClusterLabels "objectset.rio.cattle.io/hash" }`, ""},
+		"foreign labels go":   {`x${ get .ClusterLabels "objectset.rio.cattle.io/hash" }`, "x"},
 		"name and namespace":  {"${ .ClusterNamespace }/${ .ClusterName }", "fleet-default/prod"},
 		"annotation":          {"${ .ClusterAnnotations.owner }", "me"},
 		"cluster values":      {"${ .ClusterValues.size } ${ .ClusterValues.net.cidr }", "3 10.0.0.0/8"},
-		"big number":          {"${ .ClusterValues.big }", "1000000"},
-		"function":            {"${ upper .ClusterName | quote }", `"PROD"`},
+		"big number":          {"n${ .ClusterValues.big }", "n1000000"},
+		"function":            {"${ upper .ClusterName }", "PROD"},
 		"missing but soft":    {`a${ get .ClusterLabels "region" }`, "a"},
 		"missing and default": {`${ get .ClusterLabels "region" | default "eu" }`, "eu"},
 		"prefix":              {"global.fleet.clusterLabels.env", "prod"},
 		"prefix, missing":     {"global.fleet.clusterLabels.region", ""},
 		"list":                {[]any{"a", "${ .ClusterName }"}, []any{"a", "prod"}},
-		"loop":                {"${ range until 3 }${ . }${ end }", "012"},
+		"loop":                {"${ range until 3 }${ . }-${ end }", "0-1-2-"},
 		"loop with else":      {"${ range list }x${ else }none${ end }", "none"},
-		"condition":           {`${ if eq .ClusterLabels.env "prod" }5${ else }1${ end }`, "5"},
+		"condition":           {`${ if eq .ClusterLabels.env "prod" }five${ else }1${ end }`, "five"},
 		"own braces":          {`${ printf "a}b" }`, "a}b"},
 		"set changes no other": {
-			[]any{`${ $_ := set .ClusterValues "size" 9 }${ .ClusterValues.size }`}, []any{"9"},
+			[]any{`${ $_ := set .ClusterValues "size" 9 }${ .ClusterValues.size }`}, []any{9.0},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -60,6 +61,84 @@ func TestTemplates(t *testing.T) {
 				t.Errorf("the cluster was changed: %s", diff)
 			}
 		})
+	}
+}
+
+// As in Rancher Fleet, where all values are one text of YAML that is filled in
+// and then read: each value is what YAML makes of it at its place.
+func TestWhatIsFilledInIsReadAsYAML(t *testing.T) {
+	c := cluster("c", "off", "false", "num", "3", "ver", "1.10", "word", "Yes", "text", "a-b.c/d", "url", "http://x:80", "none", "null", "anchor", "*secret")
+	c.TemplateValues = map[string]any{
+		"ports": []any{80, 443}, "pair": "a: secret", "lines": "one\nsecret", "hash": "a # b", "pem": "-----BEGIN X-----\nsecret\n-----END X-----\n",
+		"block": "\n        a: 1\n        b: 2", "inject": "1\nother: secret",
+	}
+	for text, want := range map[string]any{
+		"${ .ClusterLabels.off }":                                    false,
+		"${ .ClusterLabels.num }":                                    3.0,
+		"${ .ClusterLabels.ver }":                                    1.1,
+		"${ .ClusterLabels.word }":                                   true,
+		"${ .ClusterLabels.none }":                                   nil,
+		"${ .ClusterLabels.text }":                                   "a-b.c/d",
+		"${ .ClusterLabels.url }":                                    "http://x:80",
+		`${ get .ClusterLabels "region" }`:                           nil,
+		"${ .ClusterValues.ports | toJson }":                         []any{80.0, 443.0},
+		`${ dict "a" 1 | toJson }`:                                   map[string]any{"a": 1.0},
+		"${ .ClusterLabels.num | quote }":                            "3",
+		"${ .ClusterLabels.num | squote }":                           "3",
+		"a: ${ .ClusterLabels.num }":                                 "a: 3",
+		"'${ .ClusterLabels.num }'":                                  "'3'",
+		"m-${ .ClusterLabels.num }":                                  "m-3",
+		"${ .ClusterLabels.num }${ .ClusterLabels.num }":             33.0,
+		"${ .ClusterLabels.num }\n":                                  "3\n",
+		"[${ .ClusterLabels.num }]":                                  "[3]",
+		`${ get .ClusterLabels "region" | default "x: y" }`:          "x: y",
+		"${ .ClusterValues.hash }":                                   "a",
+		"${ .ClusterValues.block }":                                  map[string]any{"a": 1.0, "b": 2.0},
+		"${ .ClusterValues.pem | toJson }":                           "-----BEGIN X-----\nsecret\n-----END X-----\n",
+		`${ if eq .ClusterLabels.off "true" }on${ else }off${ end }`: false,
+		"${ .ClusterValues.pair }":                                   errors.New(""),
+		"${ .ClusterValues.lines }":                                  errors.New(""),
+		"${ .ClusterValues.pem }":                                    errors.New(""),
+		"${ .ClusterValues.inject }":                                 errors.New(""),
+		"${ .ClusterLabels.anchor }":                                 errors.New(""),
+	} {
+		t.Run(text, func(t *testing.T) {
+			got := assign(t, toAll(helmValues(map[string]any{"l": []any{map[string]any{"k": text}}})), c)[0]
+			if _, bad := want.(error); bad {
+				start := "cluster fleet-default/c: helm.values.l[0].k: \"" + text + "\": what the template gives is not one value in YAML"
+				if got.Err == nil || !strings.HasPrefix(got.Err.Error(), start) || strings.Contains(got.Err.Error(), "secret") {
+					t.Errorf("got %v", got.Err)
+				}
+				return
+			}
+			if got.Err != nil {
+				t.Fatal(got.Err)
+			}
+			if diff := cmp.Diff([]any{map[string]any{"k": want}}, got.Options.Helm.Values.Data["l"]); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// The key of a map is a text, whatever it looks like.
+func TestKeysThatAreNumbers(t *testing.T) {
+	got := assign(t, toAll(helmValues(map[string]any{"${ .ClusterLabels.a }": "x", "${ .ClusterLabels.b }": "y"})), cluster("c", "a", "3", "b", "on"))
+	if got[0].Err != nil {
+		t.Fatal(got[0].Err)
+	}
+	if diff := cmp.Diff(map[string]any{"3": "x", "true": "y"}, got[0].Options.Helm.Values.Data); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Large values in YAML must not become larger than templates may make them.
+func TestAliasesInTemplateValues(t *testing.T) {
+	options := helmValues(nil)
+	options.Helm.TemplateValues = map[string]string{"good": "{a: &x [1], b: *x}", "a": "[&a " + strings.Repeat("x", 1000) + strings.Repeat(", *a", 100_000) + "]"}
+	got := assign(t, toAll(options), cluster("c"))
+	if got[0].Err == nil || !strings.Contains(got[0].Err.Error(), "helm.templateValues.a") || strings.Contains(got[0].Err.Error(), "good") {
+		t.Errorf("got %v", got[0].Err)
 	}
 }
 
@@ -212,7 +291,7 @@ func BenchmarkAssign(b *testing.B) {
 	for i := range 5000 {
 		clusters = append(clusters, cluster(fmt.Sprintf("c%d", i), "env", []string{"prod", "dev"}[i%2], "region", fmt.Sprint(i%10)))
 	}
-	for name, value := range map[string]string{"plain": "x", "templated": "${ .ClusterLabels.region }"} {
+	for name, value := range map[string]string{"plain": "x", "templated": "${ .ClusterLabels.region }", "text": "${ .ClusterLabels.env }.example.com"} {
 		b.Run(name, func(b *testing.B) {
 			spec := toAll(helmValues(map[string]any{"a": value, "b": map[string]any{"c": value}}))
 			spec.Targets = append([]fleet.BundleTarget{custom("p", "prod", false)}, spec.Targets...)

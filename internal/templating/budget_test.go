@@ -46,6 +46,7 @@ func TestTemplatesTakeNoMoreThanTheirShare(t *testing.T) {
 		"passwords":            `${ range until 9999 }${ derivePassword 1 "long" "a" "b" "c" }${ end }`,
 		"many lists":           `${ range until 9999 }${ $_ := until 9999 }${ end }`,
 		"html":                 `${ html (repeat 1000000 "\"") }`,
+		"aliases":              `${ printf "[&a %s%s]" (repeat 1000 "x") (repeat 100000 ", *a") }`,
 		"sums of many numbers": fmt.Sprintf(`${ mulf %s }`, strings.Repeat("1e300 ", 9000)),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -143,7 +144,7 @@ func TestFunctionsGiveWhatTheyGive(t *testing.T) {
 		`${ and 1 "" }${ or "" "x" }${ not true }`:                  "xfalse",
 		`${ html "<" }${ urlquery "a b" }${ print 1 2 "a" }`:        "&lt;a+b1 2a",
 	} {
-		eval, err := ForValues().Value(text, "x")
+		eval, err := ForValues().Text(text, "x")
 		if err != nil {
 			t.Errorf("%s: %v", text, err)
 			continue

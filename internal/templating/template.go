@@ -64,7 +64,7 @@ type Compiler struct {
 	passed, take *parse.CommandNode
 	// objects is set for the templates of objects, where a text that is one
 	// template alone becomes what the template gives, a number or a list say;
-	// in values it becomes text.
+	// in values it becomes what YAML makes of the text.
 	objects bool
 	taken   any
 	reads   map[Reference]bool
@@ -125,7 +125,10 @@ func (c *Compiler) Value(value any, path string) (Eval, error) {
 		if label, ok := strings.CutPrefix(v, labelPrefix); ok && !c.objects {
 			return func(s *Scope) (any, error) { return s.labels[label], nil }, nil
 		}
-		return c.text(v, path, c.objects)
+		if c.objects {
+			return c.text(v, path, true)
+		}
+		return c.valueText(v, path)
 	case []any:
 		return c.list(v, path)
 	case map[string]any:
@@ -173,7 +176,7 @@ func (c *Compiler) object(in map[string]any, path string) (Eval, error) {
 	var errs []error
 	for _, key := range slices.Sorted(maps.Keys(in)) {
 		below := strings.TrimPrefix(path+"."+key, ".")
-		keyEval, keyErr := c.Text(key, below)
+		keyEval, keyErr := c.keyText(key, below)
 		valueEval, err := c.Value(in[key], below)
 		entries = append(entries, entry{keyEval, valueEval})
 		errs = append(errs, keyErr, err)
