@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/flotilla-sh/flotilla/internal/bundle"
+	"github.com/flotilla-sh/flotilla/internal/pipeline"
 	"github.com/flotilla-sh/flotilla/internal/target"
 )
 
@@ -34,9 +35,11 @@ The cluster is described by flags, or by a Cluster in a file: its labels,
 annotations, template values and the version that its agent reported. What flags
 say comes on top.
 
-What is worth knowing goes to stderr: warnings, what only the cluster can
-render, and what is copied from the hub and hence not shown. Where a bundle
-cannot be rendered the others are printed all the same, and the exit code is 1.`,
+It is done by the code that the hub uses: what that refuses is refused here. What
+is worth knowing goes to stderr: warnings, what only the cluster can render (shown
+is what an empty one would get, and with --strict it is an error), and what is
+copied from the hub and hence not shown. Where a bundle cannot be rendered the
+others are printed all the same, and the exit code is 1.`,
 		Example: `  flotilla render examples/helm -l env=prod -l region=eu
   flotilla render . --gitrepo platform --kube-version v1.36.3 -o json
   flotilla render . -b apps/web:prod.yaml -b apps/web:dev.yaml
@@ -80,7 +83,7 @@ func (f *renderFlags) run(cmd *cobra.Command, name string) error {
 	w.scan.Strict = f.strict
 	drafts, scanErr := bundle.Scan(w.tree, w.scan)
 	chartsErr := f.charts.bring(cmd.Context(), w.tree, drafts)
-	r := &rendering{work: w, cluster: cluster}
+	r := &rendering{work: w, cluster: cluster, stages: pipeline.Alone(w.pool)}
 	rendered := r.all(cmd.Context(), drafts)
 	if err := interrupted(cmd.Context()); err != nil {
 		return err

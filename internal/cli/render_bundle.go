@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"sync"
 
@@ -13,14 +12,17 @@ import (
 	"github.com/flotilla-sh/flotilla/internal/downstream"
 	"github.com/flotilla-sh/flotilla/internal/effect"
 	"github.com/flotilla-sh/flotilla/internal/fault"
+	"github.com/flotilla-sh/flotilla/internal/pipeline"
 	"github.com/flotilla-sh/flotilla/internal/render"
 	"github.com/flotilla-sh/flotilla/internal/target"
+	"github.com/flotilla-sh/flotilla/internal/templating"
 )
 
 // rendering renders drafts for one cluster.
 type rendering struct {
 	*work
 	cluster target.Cluster
+	stages  *pipeline.Stages
 }
 
 // renderedBundle is what became of one draft.
@@ -47,54 +49,58 @@ func (r *rendering) one(ctx context.Context, draft *bundle.Draft) renderedBundle
 	if out.err != nil {
 		return out
 	}
-	assigned, err := target.Assign(target.Input{
-		Bundle:   target.Bundle{Namespace: r.cluster.Namespace, Name: draft.Name, Labels: draft.Labels, Spec: draft.Spec},
-		Clusters: []target.Cluster{r.cluster},
-	})
+	in := pipeline.InputOf(draft, r.cluster.Namespace, r.tree.Commit, pipeline.Cluster{Cluster: r.cluster, Capabilities: r.offers})
+	in.Preview = true
+	outcomes, err := r.stages.Run(ctx, in)
 	switch {
 	case err != nil:
 		out.err = err
-	case len(assigned) == 0:
+	case len(outcomes) == 0:
 		out.notes = append(out.notes, "does not go to a cluster with these labels")
-	case assigned[0].Err != nil:
-		out.err = fmt.Errorf("%w (labels are given with -l key=value, all that a Cluster has with --cluster)", draft.Placed(r.tree.FS, assigned[0].Err))
 	default:
-		r.fill(ctx, &out, draft, &assigned[0])
+		out.take(&outcomes[0])
+		out.err = r.explain(draft, outcomes[0].Err)
+		if fields := effect.OfBundle(&draft.Spec); len(fields) > 0 {
+			out.notes = append(out.notes, effect.Condition(fields).Message)
+		}
 	}
 	return out
 }
 
-func (r *rendering) fill(ctx context.Context, out *renderedBundle, draft *bundle.Draft, assigned *target.Assignment) {
-	options := assigned.Options
-	if why := effect.Holds(options); why != "" {
-		out.notes = append(out.notes, why)
+// explain says of the bundle what is wrong with it on the cluster, with the place
+// of templates in its values.
+func (r *rendering) explain(draft *bundle.Draft, err error) error {
+	if len(templating.Errors(err)) > 0 {
+		return fmt.Errorf("%w (labels are given with -l key=value, all that a Cluster has with --cluster)", draft.Placed(r.tree.FS, err))
 	}
-	if fields := effect.OfBundle(&draft.Spec); len(fields) > 0 {
-		out.notes = append(out.notes, effect.Condition(fields).Message)
+	if wrong, ok := errors.AsType[*target.ClusterError](err); ok {
+		return wrong.Err // there is no other cluster
 	}
-	copies, err := downstream.All(options, downstream.StandIns(downstream.Sources(options)))
-	if err != nil {
-		out.err = err
+	return err
+}
+
+// take takes over what the cluster would get.
+func (b *renderedBundle) take(o *pipeline.Outcome) {
+	if o.Held != "" {
+		b.notes = append(b.notes, o.Held)
+	}
+	if o.Preview != "" && o.Err == nil {
+		b.warnings = append(b.warnings, fault.Note{Message: "only its cluster can render this, the objects are those of an empty one: " + o.Preview})
+	}
+	b.warnings = append(b.warnings, o.Warnings...)
+	if o.Result == nil || o.Err != nil {
 		return
 	}
-	result, err := r.pool.Render(ctx, render.Request{
-		Files: draft.Files, SourceDigest: draft.SourceDigest, Bundle: draft.Name, Commit: r.tree.Commit,
-		Options: *options, Capabilities: r.offers, Cluster: assigned.Cluster.Templating(), Copies: copies,
-	})
-	if err != nil {
-		out.err = err
-		return
+	for _, object := range o.Result.Objects {
+		if object.Source != downstream.Origin {
+			b.objects = append(b.objects, object)
+			continue
+		}
+		b.notes = append(b.notes, fmt.Sprintf("the %s %s of the namespace %s on the hub is copied to the namespace %s; it is not shown",
+			object.Kind, object.Name, o.Desired.ClusterNamespace, object.Namespace))
 	}
-	out.objects = slices.DeleteFunc(result.Objects, func(o render.Object) bool { return o.Source == downstream.Origin })
-	for _, c := range copies {
-		out.notes = append(out.notes, fmt.Sprintf("the %s %s of the namespace %s on the hub is copied to the namespace %s; it is not shown", c.Kind, c.Name, r.cluster.Namespace, c.Namespace))
-	}
-	out.warnings = append(out.warnings, result.Warnings...)
-	if result.NeedsCluster != "" {
-		out.warnings = append(out.warnings, fault.Note{Message: "only its cluster can render this, the objects are those of an empty one: " + result.NeedsCluster})
-	}
-	if len(result.UnknownScope) > 0 {
-		out.notes = append(out.notes, "the cluster decides whether these kinds have a namespace (say so with --api-versions): "+strings.Join(result.UnknownScope, ", "))
+	if unknown := o.Result.UnknownScope; len(unknown) > 0 {
+		b.notes = append(b.notes, "the cluster decides whether these kinds have a namespace (say so with --api-versions): "+strings.Join(unknown, ", "))
 	}
 }
 

@@ -12,7 +12,6 @@ import (
 
 	"github.com/flotilla-sh/flotilla/internal/bundle"
 	"github.com/flotilla-sh/flotilla/internal/charts"
-	"github.com/flotilla-sh/flotilla/internal/content"
 	"github.com/flotilla-sh/flotilla/internal/downstream"
 	"github.com/flotilla-sh/flotilla/internal/effect"
 	"github.com/flotilla-sh/flotilla/internal/fault"
@@ -60,7 +59,7 @@ func Run(ctx context.Context, in Input) (*Report, error) {
 	}
 	l := &linter{
 		Input: &in, clusters: clustersOf(drafts, in.Clusters, in.Labels), found: newFindings(), owners: map[owned]owner{},
-		stages: &pipeline.Stages{Renderer: render.NewMemo(in.Renderer, room), Key: content.Key("not kept by anybody")},
+		stages: pipeline.Alone(render.NewMemo(in.Renderer, room)),
 		kinds:  newKinds(),
 	}
 	for _, note := range fault.Notes(scanErr) {
@@ -126,11 +125,7 @@ func (l *linter) outcomes(ctx context.Context, about *subject) ([]pipeline.Outco
 	clusters := copies(l.clusters)
 	const attempts = 8
 	for attempt := 1; ; attempt++ {
-		in := pipeline.Input{
-			Bundle: target.Bundle{Namespace: namespace, Name: draft.Name, Labels: draft.Labels, Spec: draft.Spec},
-			Files:  draft.Files, SourceDigest: draft.SourceDigest, Commit: l.Tree.Commit,
-			Copies: downstream.StandIns(downstream.OfBundle(&draft.Spec)),
-		}
+		in := pipeline.InputOf(draft, namespace, l.Tree.Commit)
 		for i := range clusters {
 			offers := l.Offers
 			if i < len(l.Clusters) {

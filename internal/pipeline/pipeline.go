@@ -83,6 +83,9 @@ type Input struct {
 	// called for each cluster without an error, with nil where the content of an
 	// earlier render is still good.
 	Keep func(ctx context.Context, namespace string, enc *content.Encoded) error
+	// Preview is set where people look and nothing is deployed: what only the
+	// cluster can render is rendered here as well, and what is held is shown.
+	Preview bool
 }
 
 // Outcome is what one cluster should run.
@@ -93,7 +96,8 @@ type Outcome struct {
 	// earlier render is still good, or Keep has taken it.
 	Encoded *content.Encoded
 	// Result is the render; nil where it was remembered, failed or is the
-	// agent's to make, or where what it led to was given to Keep.
+	// agent's to make and no preview was asked for, or where what it led to was
+	// given to Keep.
 	Result *render.Result
 	// Rendered is true where no earlier render was still good, and Warnings are
 	// what the render has to say.
@@ -101,6 +105,9 @@ type Outcome struct {
 	Warnings []fault.Note
 	// OnCluster is why the agent renders although nobody asked for that.
 	OnCluster string
+	// Preview is why the Result, or the lack of one, is not what the cluster
+	// will make, and Held why nothing is deployed; where a preview was asked for.
+	Preview, Held string
 	// Err is why this cluster is held back.
 	Err error
 }
@@ -201,8 +208,8 @@ func (r *run) keep(ctx context.Context, out *Outcome) error {
 // fill renders for one cluster, or finds that nothing changed.
 func (r *run) fill(ctx context.Context, out *Outcome, cluster *target.Cluster, offers render.Capabilities) error {
 	desired := &out.Desired
-	if why := effect.Holds(&desired.Options); why != "" {
-		return fault.Stall(ReasonHeld, errors.New(why))
+	if out.Held = effect.Holds(&desired.Options); out.Held != "" && !r.in.Preview {
+		return fault.Stall(ReasonHeld, errors.New(out.Held))
 	}
 	if offers.KubeVersion == "" {
 		return fault.Wait(notReported, ReasonNotReported, errors.New(
@@ -226,6 +233,9 @@ func (r *run) fill(ctx context.Context, out *Outcome, cluster *target.Cluster, o
 		return err
 	}
 	if at.agent {
+		if r.in.Preview {
+			r.preview(ctx, out, req, at)
+		}
 		return r.fillSource(out, req, nil, at)
 	}
 	return r.fillRendered(ctx, out, req)
@@ -242,6 +252,7 @@ func (r *run) fillRendered(ctx context.Context, out *Outcome, req render.Request
 		if req.Options.Render == fleet.RenderHub {
 			return needsCluster(result.NeedsCluster)
 		}
+		out.Preview = result.NeedsCluster
 		return r.fillSource(out, req, result.Asked, place{why: result.NeedsCluster})
 	}
 	encoded, err := r.encode(fmt.Sprintf("%p", result), result, result.Size(), func() (content.Encoded, error) {

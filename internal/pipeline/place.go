@@ -1,6 +1,8 @@
 package pipeline
 
 import (
+	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -27,8 +29,8 @@ type place struct {
 	// agent is true where the agent renders.
 	agent bool
 	// why is for the bundle's author, who did not ask for it; empty where the
-	// options do.
-	why string
+	// options do, which asked says.
+	why, asked string
 }
 
 // placeOf says where options ask to be rendered. crowded is why the hub would
@@ -37,13 +39,30 @@ func placeOf(o *fleet.BundleDeploymentOptions, crowded string) (place, error) {
 	from := o.Helm != nil && len(o.Helm.ValuesFrom) > 0
 	switch {
 	case o.Render == fleet.RenderHub && from:
-		return place{}, needsCluster("helm.valuesFrom is read on the cluster")
+		return place{}, needsCluster(valuesThere)
 	case o.Render == fleet.RenderHub:
 		return place{}, nil
-	case o.Render == fleet.RenderAgent, from:
-		return place{agent: true}, nil
+	case from:
+		return place{agent: true, asked: valuesThere}, nil
+	case o.Render == fleet.RenderAgent:
+		return place{agent: true, asked: "render: agent asks for that"}, nil
 	}
 	return place{agent: crowded != "", why: crowded}, nil
+}
+
+// valuesThere is why values from there leave a render to the cluster.
+const valuesThere = "helm.valuesFrom is read on the cluster"
+
+// preview renders what is the agent's to make as far as that can be known here.
+// That it cannot be is no error: the cluster has what is missing.
+func (r *run) preview(ctx context.Context, out *Outcome, req render.Request, at place) {
+	out.Preview = cmp.Or(at.asked, at.why)
+	result, err := r.stages.Renderer.Render(ctx, req)
+	if err != nil {
+		out.Preview += "; without that it cannot be rendered: " + err.Error()
+		return
+	}
+	out.Result, out.Warnings = result, result.Warnings
 }
 
 // needsCluster is the error of a bundle that must be rendered on the hub and

@@ -1,9 +1,12 @@
 package pipeline_test
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-sh/flotilla/internal/content"
 	"github.com/flotilla-sh/flotilla/internal/pipeline"
@@ -153,5 +156,42 @@ func TestPlainYAMLIsFilledInForEachCluster(t *testing.T) {
 			t.Errorf("%s: a changed label changes nothing", mode)
 		}
 		in.Clusters[0].Labels = map[string]string{"text": "x"}
+	}
+}
+
+// A preview shows what the cluster would make, and changes nothing else.
+func TestPreview(t *testing.T) {
+	from := []fleet.ValuesFrom{{ConfigMapKeyRef: &fleet.ConfigMapKeySelector{}}}
+	for name, tt := range map[string]struct {
+		needs, text string
+		change      func(*fleet.BundleSpec)
+		shown       bool
+		says, held  string
+	}{
+		"on the hub":    {shown: true},
+		"a lookup":      {needs: "looks up Secret x", shown: true, says: "looks up Secret x"},
+		"asked for":     {change: func(s *fleet.BundleSpec) { s.Render = fleet.RenderAgent }, shown: true, says: "render: agent asks for that"},
+		"values there":  {change: func(s *fleet.BundleSpec) { s.Helm.ValuesFrom = from }, shown: true, says: "helm.valuesFrom is read on the cluster"},
+		"cannot be had": {text: "bad", change: func(s *fleet.BundleSpec) { s.Helm.ValuesFrom = from }, says: "without that it cannot be rendered: templates/a.yaml:3: boom"},
+		"held":          {change: func(s *fleet.BundleSpec) { s.AllowedTargetNamespaceSelector = &metav1.LabelSelector{} }, shown: true, held: "allowedTargetNamespaceSelector"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := input(cluster("a", "v1.36.1", cmp.Or(tt.text, "x")))
+			if tt.change != nil {
+				tt.change(&in.Bundle.Spec)
+			}
+			asked := run(t, stages(&counter{needs: tt.needs}), in)[0]
+			in.Preview = true
+			out := run(t, stages(&counter{needs: tt.needs}), in)[0]
+			if out.Err != nil || (out.Result != nil) != tt.shown || !strings.Contains(out.Preview, tt.says) || (out.Preview != "") != (tt.says != "") {
+				t.Errorf("got %+v", out)
+			}
+			if !strings.Contains(out.Held, tt.held) || (asked.Err != nil) != (tt.held != "") {
+				t.Errorf("held %q, want %q; without a preview: %v", out.Held, tt.held, asked.Err)
+			}
+			if asked.Err == nil && (asked.Desired.Content != out.Desired.Content || asked.Desired.RenderInput != out.Desired.RenderInput) {
+				t.Errorf("it deploys %+v, and without a preview %+v", out.Desired, asked.Desired)
+			}
+		})
 	}
 }
