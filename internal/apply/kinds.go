@@ -117,13 +117,23 @@ func (k *Kinds) Forget(gvk ...schema.GroupVersionKind) {
 	}
 }
 
-// List reads the kinds anew and returns them as sorted lines
-// "group/version/Kind N" or "... C" for kinds of cluster scope.
-func (k *Kinds) List(ctx context.Context) ([]string, error) {
+// Listing is what a cluster serves.
+type Listing struct {
+	// Kinds are sorted lines "group/version/Kind N", or "... C" for kinds of
+	// cluster scope.
+	Kinds []string
+	// Unread are the groups and versions that the cluster has, but whose API
+	// server does not answer, sorted. Of their kinds those are listed that were
+	// known before.
+	Unread []string
+}
+
+// List reads the kinds anew.
+func (k *Kinds) List(ctx context.Context) (Listing, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if err := k.refresh(ctx); err != nil {
-		return nil, err
+		return Listing{}, err
 	}
 	lines := make([]string, 0, len(k.known))
 	for gvk, kind := range k.known {
@@ -134,7 +144,12 @@ func (k *Kinds) List(ctx context.Context) ([]string, error) {
 		lines = append(lines, gvk.GroupVersion().String()+"/"+gvk.Kind+scope)
 	}
 	slices.Sort(lines)
-	return lines, nil
+	unread := make([]string, 0, len(k.failed))
+	for gv := range k.failed {
+		unread = append(unread, gv.String())
+	}
+	slices.Sort(unread)
+	return Listing{Kinds: lines, Unread: unread}, nil
 }
 
 // Namespaced returns the kinds whose objects live in namespaces, read anew.
@@ -151,13 +166,6 @@ func (k *Kinds) Namespaced(ctx context.Context) ([]Kind, error) {
 		}
 	}
 	return kinds, nil
-}
-
-// Partial tells whether some kinds could not be read the last time.
-func (k *Kinds) Partial() bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return len(k.failed) > 0
 }
 
 // refresh reads all kinds. A group whose own API server is away keeps its last

@@ -175,6 +175,13 @@ func Answers(asked []string, req *Request) []string {
 	return answers
 }
 
+// Lacking returns the APIs that a render asked for and the cluster of the request
+// has not.
+func Lacking(asked []string, req *Request) []string {
+	c := newCluster(req)
+	return slices.DeleteFunc(slices.Clone(asked), func(question string) bool { return c.answer(question) != no || strings.Contains(question, " ") })
+}
+
 const (
 	yes = "yes"
 	no  = "no"

@@ -116,8 +116,8 @@ func (w *world) wrongKinds(i int, c *cluster) []string {
 	if err := w.direct.hub.Get(context.Background(), key, report); err != nil {
 		return []string{err.Error()}
 	}
-	if got := strings.Split(report.Data[fleet.CapabilitiesAPIsKey], "\n"); len(got) != len(serves) {
-		return []string{fmt.Sprintf("cluster %s: %d kinds are reported, and it serves %d", c.name, len(got), len(serves))}
+	if got := strings.Split(report.Data[fleet.CapabilitiesAPIsKey], "\n"); len(got) != len(serves.Kinds) {
+		return []string{fmt.Sprintf("cluster %s: %d kinds are reported, and it serves %d", c.name, len(got), len(serves.Kinds))}
 	}
 	return nil
 }

@@ -137,6 +137,16 @@ func (c *Client) PatchCapabilities(ctx context.Context, patch []byte) error {
 	return c.merge(ctx, "/api/v1/namespaces/"+c.namespace+"/configmaps/"+fleet.CapabilitiesName, patch)
 }
 
+// ReportedAPIs returns the kinds of the last report, one a line: those of the
+// ConfigMap of what the cluster serves.
+func (c *Client) ReportedAPIs(ctx context.Context) (string, error) {
+	reported, err := c.core.ConfigMaps(c.namespace).Get(ctx, fleet.CapabilitiesName, metav1.GetOptions{})
+	if err != nil {
+		return "", err
+	}
+	return reported.Data[fleet.CapabilitiesAPIsKey], nil
+}
+
 // Meet sees to it that the agent's Lease has been read, so that one that is made
 // anew later is told from it.
 func (c *Client) Meet(ctx context.Context) error {

@@ -34,7 +34,7 @@ func TestErrorsOfSecretRendersRepeatNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			out := &Result{Secret: true}
-			err := (&Renderer{Engine: failing{test.err}}).rounds(t.Context(), nil, render.Request{}, out)
+			err := (&Renderer{Engine: failing{test.err}}).rounds(t.Context(), nil, render.Request{}, nil, out)
 			if !errors.Is(err, cause) {
 				t.Fatalf("got %v", err)
 			}

@@ -52,7 +52,7 @@ type Result struct {
 // Render renders a request of the hub with the values of this cluster. It reads
 // through c, as the account that c acts as.
 func (r *Renderer) Render(ctx context.Context, c *apply.Client, req render.Request, v Values) (*Result, error) {
-	offers, err := r.capabilities(ctx, c)
+	offers, unread, err := r.capabilities(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +63,7 @@ func (r *Renderer) Render(ctx context.Context, c *apply.Client, req render.Reque
 	}
 	req.Options = withValues(req.Options, values)
 	out := &Result{Secret: v.Secret}
-	if err := r.rounds(ctx, c, req, out); err != nil {
+	if err := r.rounds(ctx, c, req, unread, out); err != nil {
 		if out.Secret {
 			err = discreet(err)
 		}
@@ -72,11 +72,15 @@ func (r *Renderer) Render(ctx context.Context, c *apply.Client, req render.Reque
 	return out, nil
 }
 
-// rounds renders until everything is looked up that is asked for.
-func (r *Renderer) rounds(ctx context.Context, c *apply.Client, req render.Request, out *Result) error {
+// rounds renders until everything is looked up that is asked for. Nothing is
+// rendered on the word that the cluster lacks what is unread.
+func (r *Renderer) rounds(ctx context.Context, c *apply.Client, req render.Request, unread []string, out *Result) error {
 	for range maxRounds {
 		result, err := r.Engine.Render(ctx, req)
 		if err != nil {
+			return err
+		}
+		if err := doubtful(result.Asked, unread, &req); err != nil {
 			return err
 		}
 		if len(result.Lookups) == 0 {
@@ -96,17 +100,34 @@ func (r *Renderer) rounds(ctx context.Context, c *apply.Client, req render.Reque
 		"the chart looked things up on the cluster %d times in a row, each time depending on the last: it probably looks up a random name", maxRounds))
 }
 
-// capabilities are what the cluster offers, from the kinds that are known.
-func (r *Renderer) capabilities(ctx context.Context, c *apply.Client) (render.Capabilities, error) {
+// doubtful is the error of a render that asked for kinds that are not known to
+// be there and that the cluster cannot tell of at the moment.
+func doubtful(asked, unread []string, req *render.Request) error {
+	if len(unread) == 0 {
+		return nil
+	}
+	for _, api := range render.Lacking(asked, req) {
+		for _, gv := range unread {
+			if api == gv || strings.HasPrefix(api, gv+"/") {
+				return fmt.Errorf("the chart asks whether this cluster has %s, and the API server of %s does not answer at the moment", api, gv)
+			}
+		}
+	}
+	return nil
+}
+
+// capabilities are what the cluster offers, from the kinds that are known, and
+// the groups and versions whose kinds cannot be read.
+func (r *Renderer) capabilities(ctx context.Context, c *apply.Client) (render.Capabilities, []string, error) {
 	info, err := r.Version.ServerVersion()
 	if err != nil {
-		return render.Capabilities{}, fmt.Errorf("read the version of this cluster: %w", err)
+		return render.Capabilities{}, nil, fmt.Errorf("read the version of this cluster: %w", err)
 	}
-	kinds, err := c.Kinds.List(ctx)
+	found, err := c.Kinds.List(ctx)
 	if err != nil {
-		return render.Capabilities{}, err
+		return render.Capabilities{}, nil, err
 	}
-	return render.Capabilities{KubeVersion: info.GitVersion, APIs: render.ParseAPIs(strings.Join(kinds, "\n"))}, nil
+	return render.Capabilities{KubeVersion: info.GitVersion, APIs: render.ParseAPIs(strings.Join(found.Kinds, "\n"))}, found.Unread, nil
 }
 
 // withValues returns options with values on top of theirs.

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/utils/clock"
 
+	"github.com/flotilla-sh/flotilla/internal/apply"
 	"github.com/flotilla-sh/flotilla/internal/backoff"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
@@ -38,15 +40,15 @@ var (
 // Hub takes the report.
 type Hub interface {
 	PatchCapabilities(ctx context.Context, patch []byte) error
+	// ReportedAPIs returns the kinds of the last report, one a line.
+	ReportedAPIs(ctx context.Context) (string, error)
 	// Meet sees to it that the agent's Lease has been read.
 	Meet(ctx context.Context) error
 }
 
 // Kinds lists what the cluster serves.
 type Kinds interface {
-	List(ctx context.Context) ([]string, error)
-	// Partial tells whether some could not be read the last time.
-	Partial() bool
+	List(ctx context.Context) (apply.Listing, error)
 }
 
 // Version asks the cluster for its version.
@@ -71,10 +73,14 @@ type Options struct {
 // Reporter reports.
 type Reporter struct {
 	Options
-	wake    chan struct{}
-	sent    facts
-	failed  int // how often in a row nothing could be reported
-	partial int // and how often some kinds could not be read
+	wake chan struct{}
+	sent facts
+	// told are the kinds as the hub was told them last, in this life or an
+	// earlier one; empty where nobody has asked yet.
+	told    string
+	failed  int  // how often in a row nothing could be reported
+	partial int  // and how often some kinds could not be read
+	unread  bool // some could not be read the last time
 	// lost is true where the hub may have lost what it was told.
 	lost atomic.Bool
 }
@@ -126,11 +132,10 @@ func (r *Reporter) Run(ctx context.Context) {
 	}
 }
 
-// again is when to look again: sooner where some kinds could not be read, which
-// the hub would take for missing, and later each time, for an API of which the
-// server is gone stays so.
+// again is when to look again: sooner where some kinds could not be read, and
+// later each time.
 func (r *Reporter) again() time.Duration {
-	if !r.Kinds.Partial() {
+	if !r.unread {
 		r.partial = 0
 		return refresh
 	}
@@ -158,7 +163,7 @@ func (r *Reporter) once(ctx context.Context) error {
 	if err := r.capabilities(ctx, now); err != nil {
 		return err
 	}
-	r.sent = now
+	r.sent, r.told = now, now.apis
 	return nil
 }
 
@@ -167,11 +172,45 @@ func (r *Reporter) look(ctx context.Context) (facts, error) {
 	if err != nil {
 		return facts{}, fmt.Errorf("read the version of this cluster: %w", err)
 	}
-	apis, err := r.Kinds.List(ctx)
+	found, err := r.Kinds.List(ctx)
+	if err != nil {
+		return facts{}, err
+	}
+	r.unread = len(found.Unread) > 0
+	apis, err := r.whole(ctx, found)
 	if err != nil {
 		return facts{}, err
 	}
 	return facts{version: info.GitVersion, apis: strings.Join(apis, "\n")}, nil
+}
+
+// whole returns the kinds of the cluster with those that were reported before
+// of what cannot be read at the moment. The hub would take them for gone, and
+// what was rendered for them away.
+func (r *Reporter) whole(ctx context.Context, found apply.Listing) ([]string, error) {
+	if len(found.Unread) == 0 {
+		return found.Kinds, nil
+	}
+	if r.told == "" {
+		told, err := r.Hub.ReportedAPIs(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("the kinds of %s cannot be read at the moment; ask the hub which it knows: %w", strings.Join(found.Unread, ", "), err)
+		}
+		r.told = told
+	}
+	return together(found, r.told), nil
+}
+
+// together adds to what was found the lines before of what could not be read.
+func together(found apply.Listing, before string) []string {
+	all := slices.Clone(found.Kinds)
+	for line := range strings.SplitSeq(before, "\n") {
+		if slash := strings.LastIndexByte(line, '/'); slash > 0 && slices.Contains(found.Unread, line[:slash]) {
+			all = append(all, line)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 func (r *Reporter) capabilities(ctx context.Context, f facts) error {

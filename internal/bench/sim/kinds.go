@@ -22,7 +22,7 @@ type Kinds struct {
 	Lookup *apply.Kinds
 
 	groups []*metav1.APIGroup
-	start  []string
+	start  apply.Listing
 
 	mu    sync.Mutex
 	lists []*metav1.APIResourceList
@@ -48,10 +48,7 @@ func (k *Kinds) ServerGroupsAndResources() ([]*metav1.APIGroup, []*metav1.APIRes
 }
 
 // List is what agents report: what was there at first.
-func (k *Kinds) List(context.Context) ([]string, error) { return k.start, nil }
-
-// Partial implements report.Kinds.
-func (k *Kinds) Partial() bool { return false }
+func (k *Kinds) List(context.Context) (apply.Listing, error) { return k.start, nil }
 
 // define takes in a custom resource definition.
 func (k *Kinds) define(raw []byte) error {
