@@ -128,12 +128,28 @@ func TestRefusals(t *testing.T) {
 // quota allows no more ConfigMaps in a namespace, from now on.
 func (w *world) quota(shop string) {
 	w.t.Helper()
-	w.apply(fmt.Sprintf("apiVersion: v1\nkind: ResourceQuota\nmetadata: {namespace: %s, name: small}\nspec: {hard: {count/configmaps: 1}}\n", shop))
-	used := `{"status":{"hard":{"count/configmaps":"1"},"used":{"count/configmaps":"1"}}}`
+	w.apply(quota(shop, 1))
+	w.enforced(shop, 1)
+}
+
+func quota(shop string, n int) string {
+	return fmt.Sprintf("apiVersion: v1\nkind: ResourceQuota\nmetadata: {namespace: %s, name: small}\nspec: {hard: {count/configmaps: %d}}\n", shop, n)
+}
+
+// quotaStatus plays the controller of quotas, which has counted one ConfigMap.
+func (w *world) quotaStatus(shop string, n int) {
+	w.t.Helper()
+	used := fmt.Sprintf(`{"status":{"hard":{"count/configmaps":"%d"},"used":{"count/configmaps":"1"}}}`, n)
 	err := server.client.Status().Patch(w.ctx, w.must("v1/ResourceQuota", shop, "small"), client.RawPatch("application/merge-patch+json", []byte(used)))
 	if err != nil {
 		w.t.Fatal(err)
 	}
+}
+
+// enforced waits until a quota of n ConfigMaps, all in use, acts.
+func (w *world) enforced(shop string, n int) {
+	w.t.Helper()
+	w.quotaStatus(shop, n)
 	w.eventually(func() error {
 		if server.client.Create(w.ctx, w.parsed(configMap(shop, "try", "1")), client.DryRunAll) == nil {
 			return fmt.Errorf("the quota does not act yet")
@@ -146,16 +162,31 @@ func (w *world) quota(shop string) {
 func (w *world) policy(shop string) {
 	w.t.Helper()
 	w.apply(fmt.Sprintf("apiVersion: v1\nkind: Namespace\nmetadata: {name: %s}\n", shop))
-	w.apply(fmt.Sprintf(`apiVersion: admissionregistration.k8s.io/v1
+	for _, object := range policies(shop, "bad") {
+		w.apply(object)
+	}
+	w.denied(shop)
+}
+
+// policies refuse ConfigMaps of a namespace whose names begin so.
+func policies(shop, prefix string) []string {
+	return []string{
+		fmt.Sprintf(`apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicy
 metadata: {name: %[1]s}
 spec:
   matchConstraints:
     namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: %[1]s}}
     resourceRules: [{apiGroups: [""], apiVersions: [v1], resources: [configmaps], operations: [CREATE, UPDATE]}]
-  validations: [{expression: "!object.metadata.name.startsWith('bad')", message: nothing bad here}]
-`, shop))
-	w.apply(fmt.Sprintf("apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingAdmissionPolicyBinding\nmetadata: {name: %[1]s}\nspec: {policyName: %[1]s, validationActions: [Deny]}\n", shop))
+  validations: [{expression: "!object.metadata.name.startsWith('%[2]s')", message: nothing %[2]s here}]
+`, shop, prefix),
+		fmt.Sprintf("apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingAdmissionPolicyBinding\nmetadata: {name: %[1]s}\nspec: {policyName: %[1]s, validationActions: [Deny]}\n", shop),
+	}
+}
+
+// denied waits until bad ConfigMaps are refused.
+func (w *world) denied(shop string) {
+	w.t.Helper()
 	n := 0
 	w.eventually(func() error {
 		n++

@@ -93,6 +93,9 @@ type outcome struct {
 	err    error
 }
 
+// written tells whether an item was changed on its cluster.
+func (o *outcome) written() bool { return o != nil && o.err == nil && o.action != Unchanged }
+
 // definitions applies the first n items, which are namespaces and custom
 // resource definitions, and waits until new kinds are served.
 func (r *run) definitions(ctx context.Context, n int) error {
@@ -220,9 +223,10 @@ func (r *run) made(name string) {
 // Once an object is refused, no more is written, and the rest is only tried, so
 // that all refusals are known at once.
 func (r *run) stage(ctx context.Context, from, to int) error {
-	if all := r.writes(from, to); r.rehearses(all) && r.rehearse(ctx, all) {
-		r.halted = true
-		return ctx.Err()
+	if all := r.writes(from, to); r.rehearses(all) {
+		if err := r.prepare(ctx, all); err != nil || r.halted {
+			return err
+		}
 	}
 	for from < to {
 		if r.halted {
@@ -241,19 +245,26 @@ func (r *run) stage(ctx context.Context, from, to int) error {
 	return nil
 }
 
+// group applies those of items[from:to] that were not written earlier.
 func (r *run) group(ctx context.Context, from, to int) error {
-	outcomes := make([]outcome, to-from)
+	outcomes := make([]*outcome, to-from)
 	var g errgroup.Group
 	g.SetLimit(parallel)
 	for i := range outcomes {
+		if r.outcomes[from+i] != nil {
+			continue
+		}
 		g.Go(func() error {
-			outcomes[i] = r.apply(ctx, r.plan.items[from+i])
+			out := r.apply(ctx, r.plan.items[from+i])
+			outcomes[i] = &out
 			return nil
 		})
 	}
 	_ = g.Wait()
 	for i, out := range outcomes {
-		r.record(from+i, out)
+		if out != nil {
+			r.record(from+i, *out)
+		}
 	}
 	return ctx.Err()
 }

@@ -59,15 +59,15 @@ func (r *release) objects(ctx context.Context) (bool, error) {
 }
 
 // rehearse tries all that an upgrade writes before its first hook runs or its
-// first wave is applied, and tells whether all of it is acceptable. Where there
+// first wave is applied, and tells whether all of it may be accepted. Where there
 // is only one step, that step tries by itself what it writes.
 func (r *release) rehearse(ctx context.Context) (bool, error) {
 	now := r.record.Release
-	steps := len(r.plan.Waves()) > 1 || r.plan.HasHooks(now.Hooks(state.Before))
-	if now.Event != state.Upgrade || now.Phase != state.Before || now.Rehearsed || !steps {
+	hooks := r.plan.HasHooks(now.Hooks(state.Before))
+	if now.Event != state.Upgrade || now.Phase != state.Before || now.Rehearsed || !hooks && len(r.plan.Waves()) == 1 {
 		return true, nil
 	}
-	failures, err := r.engine.Rehearse(ctx, r.plan)
+	failures, err := r.engine.Rehearse(ctx, r.plan, hooks)
 	if err != nil {
 		return false, err
 	}
