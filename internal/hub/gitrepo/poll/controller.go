@@ -34,6 +34,10 @@ const defaultInterval = 15 * time.Second
 // the GitRepo does not say: often enough for a call that was lost.
 const hookedInterval = time.Hour
 
+// secretAgain is how often the Secret of a repository that does not answer is
+// read again, at least.
+const secretAgain = time.Minute
+
 // never is the interval of a GitRepo that is not polled: it is asked when the
 // hub starts, what identifies its repository changes, or a webhook comes.
 const never = 10000 * time.Hour
@@ -113,7 +117,7 @@ func (c *Controller) poll(ctx context.Context, repo *fleet.GitRepo) error {
 		c.Events.Eventf(repo, nil, "Normal", "GotNewCommit", "Poll", "new commit %s", result.Commit)
 	}
 	// The Secret may be mended meanwhile: read it again.
-	return fault.Wait(retry(interval(repo)), "GitPolling", result.Err)
+	return fault.Wait(min(interval(repo), secretAgain), "GitPolling", result.Err)
 }
 
 func (c *Controller) report(repo *fleet.GitRepo, err error) {

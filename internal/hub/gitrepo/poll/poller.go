@@ -15,8 +15,10 @@ import (
 const (
 	// resolveTimeout bounds one question to a Git server.
 	resolveTimeout = 30 * time.Second
-	// maxBackoff is how many intervals a server that keeps failing is left alone.
-	maxBackoff = 20
+	// firstRetry and lastRetry bound when a question that was not answered is put
+	// again, where the interval is not shorter than the one and longer than the
+	// other.
+	firstRetry, lastRetry = 15 * time.Second, 5 * time.Minute
 	// A Git server may call before all that answer for it know of the push: it is
 	// asked every lagPause until the commit shows, for maxLag.
 	lagPause, maxLag = 2 * time.Second, 30 * time.Second
@@ -238,10 +240,12 @@ func (p *poller) answer(current *poll, commit string, err error) {
 func (p *poller) pause(current *poll, failures int) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if current.expected != "" && failures == 0 && time.Now().Before(current.until) {
+	switch {
+	case !time.Now().Before(current.until):
+		current.expected = ""
+	case current.expected != "" && failures == 0:
 		return lagPause
 	}
-	current.expected = ""
 	return delay(current.shortest(), failures)
 }
 
@@ -257,21 +261,18 @@ func (p *poll) shortest() time.Duration {
 	return shortest
 }
 
-// delay adds up to a tenth of jitter, and doubles with each failure.
+// delay is the interval, with jitter. After a failure it begins soon, also where
+// the interval is long: one question without an answer is not enough. It doubles
+// with each further one, up to the interval.
 func delay(interval time.Duration, failures int) time.Duration {
+	pause := backoff.Backoff{Min: interval, Max: interval, Jitter: 0.1}
 	if failures > 0 {
-		interval = retry(interval)
+		pause.Min, pause.Max = min(interval, firstRetry), lastRetry
+		if interval != never {
+			pause.Max = max(interval, lastRetry)
+		}
 	}
-	return backoff.Backoff{Min: interval, Max: maxBackoff * interval, Jitter: 0.1}.After(failures+1, rand.Float64)
-}
-
-// retry is the interval at which a failure is looked at again. One question
-// without an answer is not enough, also where polling is off.
-func retry(interval time.Duration) time.Duration {
-	if interval == never {
-		return defaultInterval
-	}
-	return interval
+	return pause.After(failures, rand.Float64)
 }
 
 func text(err error) string {

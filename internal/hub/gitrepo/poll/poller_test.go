@@ -220,13 +220,13 @@ func TestBackOffIsBounded(t *testing.T) {
 			gaps = append(gaps, s.at[i]-s.at[i-1])
 		}
 		s.mu.Unlock()
-		for i, want := range []time.Duration{2, 4, 8, 16, 20, 20, 20} {
-			if want *= time.Minute; gaps[i] < want || gaps[i] > want+want/10+1 {
+		for i, want := range []time.Duration{15, 30, 60, 120, 240, 300, 300} {
+			if want *= time.Second; gaps[i] < want || gaps[i] > want+want/10+1 {
 				t.Errorf("pause %d is %s, want %s and at most a tenth more", i+1, gaps[i], want)
 			}
 		}
 		s.answers("one", nil)
-		wait(20 * time.Minute)
+		wait(lastRetry)
 		before := s.times()
 		wait(10 * time.Minute)
 		if got := s.times() - before; got < 9 {
@@ -242,10 +242,16 @@ func TestDelay(t *testing.T) {
 		want     time.Duration
 	}{
 		"fine":                       {time.Minute, 0, time.Minute},
-		"one failure":                {time.Minute, 1, 2 * time.Minute},
-		"many failures":              {time.Minute, 1000, 20 * time.Minute},
+		"one failure":                {time.Minute, 1, firstRetry},
+		"two failures":               {time.Minute, 2, 2 * firstRetry},
+		"many failures":              {time.Minute, 1000, lastRetry},
+		"one, every second":          {time.Second, 1, time.Second},
+		"one, every hour":            {time.Hour, 1, firstRetry},
+		"many, every hour":           {time.Hour, 1000, time.Hour},
+		"many, every day":            {24 * time.Hour, 1000, 24 * time.Hour},
 		"polling off":                {never, 0, never},
-		"polling off, but no answer": {never, 1, 2 * defaultInterval},
+		"polling off, but no answer": {never, 1, firstRetry},
+		"polling off, and down":      {never, 1000, lastRetry},
 		"nobody left":                {0, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -290,6 +296,29 @@ func TestCallAsksAtOnce(t *testing.T) {
 			if got, _ := s.poller.Watch(ctx, repo("a"), as("x"), call(step.call)); got.Commit != step.commit {
 				t.Errorf("%s: the commit is %q, want %q, whatever was called", step.name, got.Commit, step.commit)
 			}
+		}
+	})
+}
+
+// A Git server that does not answer the question after its call is asked again
+// soon, however rarely it is asked where it calls.
+func TestACallThatMeetsAFailureIsNotLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, ctx := newServer(t)
+		hooked := Wish{Interval: hookedInterval}
+		s.poller.Watch(ctx, repo("a"), as("x"), hooked)
+		s.news()
+		s.answers("", errors.New("502"))
+		hooked.Call = Call{Commit: "two"}
+		s.poller.Watch(ctx, repo("a"), as("x"), hooked)
+		s.news()
+		// It answers again, and its replica knows of the push a moment later.
+		s.answers("one", nil)
+		wait(firstRetry)
+		s.answers("two", nil)
+		wait(lagPause)
+		if got, _ := s.poller.Watch(ctx, repo("a"), as("x"), hooked); got.Commit != "two" || got.Err != nil {
+			t.Errorf("20 seconds after the call: %+v", got)
 		}
 	})
 }
