@@ -50,7 +50,7 @@ type flags struct {
 }
 
 func command() *cobra.Command {
-	var f flags
+	f := flags{renderMemory: 384 << 20}
 	cmd := &cobra.Command{
 		Use:   program,
 		Short: "Make this cluster what the hub wants it to be",
@@ -65,7 +65,7 @@ func command() *cobra.Command {
 	cmd.Flags().StringVar(&f.identity, "identity", "", "name of this agent among those of its cluster, of which one acts; empty means the name of the host")
 	cmd.Flags().DurationVar(&f.settle, "settle", 3*time.Second, "how long what leaves a bundle stays at least, so that another bundle can take it over")
 	cmd.Flags().DurationVar(&f.renderDeadline, "render-deadline", time.Minute, "how long one render of what only this cluster can render may take")
-	cmd.Flags().Int64Var(&f.renderMemory, "render-memory", 384<<20, "how many bytes such a render may use")
+	cmd.Flags().Var(start.Size(&f.renderMemory, 1), "render-memory", "how many `bytes` such a render may use")
 	cmd.Flags().StringVar(&f.metricsAddress, "metrics-bind-address", "", "address to serve metrics and health on; empty means none")
 	cmd.Flags().StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
 	cobra.CheckErr(cmd.MarkFlagRequired("hub-kubeconfig"))

@@ -2,11 +2,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"time"
 
@@ -18,6 +20,7 @@ import (
 	"github.com/flotilla-sh/flotilla/cmd/internal/start"
 	"github.com/flotilla-sh/flotilla/internal/bundle"
 	"github.com/flotilla-sh/flotilla/internal/hub"
+	"github.com/flotilla-sh/flotilla/internal/hub/memory"
 	"github.com/flotilla-sh/flotilla/internal/pipeline"
 	"github.com/flotilla-sh/flotilla/internal/render/worker"
 	"github.com/flotilla-sh/flotilla/internal/source/chart"
@@ -42,7 +45,15 @@ type flags struct {
 }
 
 func command() *cobra.Command {
-	var f flags
+	cmd, _ := commandLine()
+	return cmd
+}
+
+// commandLine is the command with what its flags are read into.
+func commandLine() (*cobra.Command, *flags) {
+	f := &flags{hub: hub.Options{
+		GitCacheSize: 1 << 30, MaxBundlesSize: bundle.DefaultMaxBytes, MaxRenders: pipeline.DefaultMaxRenders, Charts: chart.DefaultLimits(),
+	}}
 	cmd := &cobra.Command{
 		Use:     program,
 		Short:   "Run the controllers of the management cluster",
@@ -53,8 +64,8 @@ func command() *cobra.Command {
 	set.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of the hub's API server (default: the pod's own)")
 	set.StringVar(&f.hub.Namespace, "namespace", fleet.SystemNamespace, "namespace for what is the hub's own")
 	set.StringVar(&f.hub.CacheDir, "cache-dir", filepath.Join(os.TempDir(), "flotilla-hub"), "directory for clones; it may be lost at any time")
-	set.Int64Var(&f.hub.GitCacheSize, "git-cache-size", 1<<30, "how many bytes of clones stay in --cache-dir; the least recently used go first; 0 is no bound")
-	set.Int64Var(&f.hub.MaxBundlesSize, "git-max-bundles-size", bundle.DefaultMaxBytes, "how many bytes the files of all bundles of one GitRepo may have together, which are in memory at once; 0 is no bound")
+	set.Var(start.Size(&f.hub.GitCacheSize, 0), "git-cache-size", "how many `bytes` of clones stay in --cache-dir; the least recently used go first; 0 is no bound")
+	set.Var(start.Size(&f.hub.MaxBundlesSize, 0), "git-max-bundles-size", "how many `bytes` the files of all bundles of one GitRepo may have together, which are in memory at once; 0 is no bound")
 	set.StringVar(&f.hub.MetricsAddress, "metrics-bind-address", ":8080", "address of the Prometheus metrics; 0 turns them off")
 	set.StringVar(&f.hub.PprofAddress, "pprof-bind-address", "", "address of profiles of this program, such as localhost:6060; none where empty")
 	set.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
@@ -63,18 +74,17 @@ func command() *cobra.Command {
 	set.StringVar(&f.hub.Webhooks.CertFile, "webhook-cert-file", "", "certificate, in PEM, to serve webhooks over TLS with; read again when it changes")
 	set.StringVar(&f.hub.Webhooks.KeyFile, "webhook-key-file", "", "key of --webhook-cert-file")
 	set.DurationVar(&f.renderers.Deadline, "render-deadline", time.Minute, "how long one render may take before it is ended")
-	set.Int64Var(&f.renderers.MemoryLimit, "render-memory", 1<<30, "how many bytes one render may use")
-	set.IntVar(&f.renderers.Size, "renderers", 0, "how many renders may run at once (default: one for each CPU)")
+	set.Var(start.Size(&f.renderers.MemoryLimit, 1), "render-memory", "how many `bytes` one render may use (default: what the memory limit of this program leaves for it, at most 1Gi)")
+	set.Var(start.Count(&f.renderers.Size), "renderers", "how many renders may run at once (default: one for each CPU, as far as the memory limit of this program goes)")
 	set.StringVar(&f.renderers.Profiles, "render-profiles", "", "directory where each process that renders writes a CPU profile when it ends; none where empty")
-	set.IntVar(&f.hub.MaxRenders, "max-renders", pipeline.DefaultMaxRenders, "how many different renders of one bundle the hub makes before its clusters make them")
-	limits := chart.DefaultLimits()
-	set.Int64Var(&f.hub.Charts.Size, "chart-max-size", limits.Size, "how many bytes a chart from elsewhere may have, packed and unpacked")
-	set.IntVar(&f.hub.Charts.Files, "chart-max-files", limits.Files, "how many files a chart from elsewhere may have")
+	set.Var(start.Count(&f.hub.MaxRenders), "max-renders", "how many different renders of one bundle the hub makes before its clusters make them")
+	set.Var(start.Size(&f.hub.Charts.Size, 1), "chart-max-size", "how many `bytes` a chart from elsewhere may have, packed and unpacked")
+	set.Var(start.Count(&f.hub.Charts.Files), "chart-max-files", "how many files a chart from elsewhere may have")
 	set.StringArrayVar(&f.mirrors, "mirror", nil, "`upstream=mirror`: a beginning of URLs of charts and Git repositories, and what to ask in place of it, such as https://charts.example.org=https://mirror.internal/charts; may be repeated")
-	return cmd
+	return cmd, f
 }
 
-func run(ctx context.Context, f flags) error {
+func run(ctx context.Context, f *flags) error {
 	log, err := start.Logger(f.logLevel)
 	if err != nil {
 		return err
@@ -82,6 +92,12 @@ func run(ctx context.Context, f flags) error {
 	ctrl.SetLogger(log)
 	if f.hub.Mirrors, err = chart.ParseMirrors(f.mirrors); err != nil {
 		return fmt.Errorf("--mirror: %w", err)
+	}
+	if f.renderers.Deadline <= 0 {
+		return fmt.Errorf("--render-deadline %s: must be more than 0", f.renderers.Deadline)
+	}
+	if err := divide(f); err != nil {
+		return err
 	}
 	identity, lock, err := identify(f.hub.CacheDir)
 	if err != nil {
@@ -102,6 +118,29 @@ func run(ctx context.Context, f flags) error {
 	defer pool.Close()
 	f.hub.Renderer = pool
 	return hub.Run(ctx, f.hub)
+}
+
+// divide gives the hub and its renders their shares of the memory that there is,
+// and has the hub collect harder before it takes more than its own.
+func divide(f *flags) error {
+	log := ctrl.Log.WithName("memory")
+	limit, err := memory.Limit()
+	if err != nil {
+		log.Error(err, "renders are bounded as if there were none; set --renderers and --render-memory")
+	}
+	shares, err := memory.Divide(memory.Wanted{
+		Limit: limit, CPUs: runtime.GOMAXPROCS(0), Bundles: cmp.Or(f.hub.MaxBundlesSize, bundle.DefaultMaxBytes),
+		Renderers: f.renderers.Size, Render: f.renderers.MemoryLimit,
+	})
+	if err != nil {
+		return err
+	}
+	f.renderers.Size, f.renderers.MemoryLimit = shares.Renderers, shares.Render
+	log.Info("divided", "limit", limit, "hub", shares.Own, "renderers", shares.Renderers, "each", shares.Render)
+	if shares.Own > 0 && os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(shares.Own * 9 / 10)
+	}
+	return nil
 }
 
 // identify returns who this hub is. It is kept in the cache directory, so that

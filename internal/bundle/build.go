@@ -203,13 +203,16 @@ func (b *builder) mayRead(files []string) error {
 		}
 	}
 	if *b.bytes+own > b.in.MaxBytes {
-		return fault.Stall(reasonTooLarge, fmt.Errorf("the %d files of the directory %q have %d bytes (the largest: %s with %d), and with the bundles before it more than %d, "+
+		return fault.Stall(reasonTooLarge, beyondBound{fmt.Errorf("the %d files of the directory %q have %d bytes (the largest: %s with %d), and with the bundles before it more than %d, "+
 			"which is all that the bundles of one GitRepo may have: narrow spec.paths, name what is not deployed in a .fleetignore, or raise --git-max-bundles-size of the hub",
-			len(files), b.dir, own, at, largest, b.in.MaxBytes))
+			len(files), b.dir, own, at, largest, b.in.MaxBytes)})
 	}
 	*b.bytes += own
 	return nil
 }
+
+// beyondBound is the error of files that Input.MaxBytes has no room for.
+type beyondBound struct{ error }
 
 // isConfig tells whether a file configures the bundle and is no resource.
 func (b *builder) isConfig(name string) bool {

@@ -2,6 +2,7 @@ package bundle
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 
 	"github.com/flotilla-sh/flotilla/internal/fault"
@@ -77,6 +78,14 @@ type Draft struct {
 	// Err is why the directory cannot become a bundle; then only Name and Path
 	// can be relied on, and Name is a guess where fleet.yaml cannot be read.
 	Err error
+}
+
+// BeyondBound tells whether Input.MaxBytes has left out the files of a draft.
+func BeyondBound(drafts []Draft) bool {
+	return slices.ContainsFunc(drafts, func(d Draft) bool {
+		_, beyond := errors.AsType[beyondBound](d.Err)
+		return beyond
+	})
 }
 
 // SetFiles replaces the files of a draft, which are sorted here.

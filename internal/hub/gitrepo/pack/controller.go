@@ -25,7 +25,6 @@ import (
 	"github.com/flotilla-sh/flotilla/internal/hub/bundle/packing"
 	"github.com/flotilla-sh/flotilla/internal/hub/bundle/write"
 	"github.com/flotilla-sh/flotilla/internal/reconcile"
-	"github.com/flotilla-sh/flotilla/internal/source"
 	"github.com/flotilla-sh/flotilla/internal/source/chart"
 	"github.com/flotilla-sh/flotilla/internal/source/git"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
@@ -56,10 +55,13 @@ type Controller struct {
 	Overtaken func(repo types.NamespacedName, newest string)
 
 	taken taken
+	// alone is the turn of GitRepos that need much memory.
+	alone turn
 }
 
 // Setup adds the controller to a manager.
 func (c *Controller) Setup(mgr ctrl.Manager) error {
+	c.alone = make(turn, 1)
 	return (&packing.Frame[*fleet.GitRepo]{
 		Kind: c, Name: "gitrepo-pack", Resource: "gitrepos",
 		New:     func() *fleet.GitRepo { return &fleet.GitRepo{} },
@@ -92,28 +94,24 @@ func (c *Controller) Pack(ctx context.Context, repo *fleet.GitRepo) error {
 		// The commit is of what the spec named before.
 		return fault.Wait(pollOverdue, "GitPolling", errors.New("waiting for the newest commit of the repository and branch or revision in the spec"))
 	}
-	// A scan can fail for one path and still have found bundles at others.
-	var tree source.Tree
-	var drafts []bundle.Draft
-	var scanErr error
 	in := scanInput(repo)
 	in.MaxBytes = c.MaxBytes
-	if err := c.fetch(ctx, remote, commit, func(t source.Tree) {
-		tree = t
-		drafts, scanErr = bundle.Scan(tree, in)
-	}); err != nil {
+	got, err := c.read(ctx, remote, commit, in)
+	if err != nil {
 		return err
 	}
+	defer got.done()
+	drafts := got.drafts
 	near := splitRemote(drafts)
 	if err := c.write(ctx, repo, commit, drafts[:near]); err != nil {
 		return err
 	}
-	c.bringCharts(ctx, repo, commit, tree, drafts[near:])
+	c.bringCharts(ctx, repo, commit, got.tree, drafts[near:])
 	if err := c.write(ctx, repo, commit, drafts[near:]); err != nil {
 		return err
 	}
 	fleet.SetCondition(&repo.Status.Conditions, reconcile.Warnings(warnings(drafts)), c.Clock.Now())
-	problem := problems(drafts, scanErr)
+	problem := problems(drafts, got.err)
 	if problem == nil {
 		// Only a commit that was understood whole can say what is gone.
 		if err := c.prune(ctx, repo, remote, commit, drafts); err != nil {
@@ -128,12 +126,6 @@ func (c *Controller) Pack(ctx context.Context, repo *fleet.GitRepo) error {
 	repo.Status.ObservedGeneration = repo.Generation
 	repo.Status.UpdateGeneration = repo.Spec.ForceSyncGeneration
 	return problem
-}
-
-func (c *Controller) fetch(ctx context.Context, remote git.Remote, commit string, read func(source.Tree)) error {
-	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
-	defer cancel()
-	return c.Git.Read(ctx, remote, commit, read)
 }
 
 func scanInput(repo *fleet.GitRepo) bundle.Input {

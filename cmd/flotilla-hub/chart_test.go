@@ -1,0 +1,104 @@
+package main
+
+import (
+	"io/fs"
+	"strings"
+	"testing"
+
+	"helm.sh/helm/v3/pkg/chart/loader"
+	"helm.sh/helm/v3/pkg/chartutil"
+	"helm.sh/helm/v3/pkg/engine"
+	appsv1 "k8s.io/api/apps/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/flotilla-sh/flotilla/charts"
+	"github.com/flotilla-sh/flotilla/internal/bundle"
+	"github.com/flotilla-sh/flotilla/internal/hub/memory"
+)
+
+// deployment renders the Deployment of the hub's chart with a values file.
+func deployment(t *testing.T, values string) (*appsv1.Deployment, error) {
+	t.Helper()
+	var files []*loader.BufferedFile
+	err := fs.WalkDir(charts.FS, "flotilla", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := fs.ReadFile(charts.FS, path)
+		files = append(files, &loader.BufferedFile{Name: strings.TrimPrefix(path, "flotilla/"), Data: data})
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	chart, err := loader.LoadFiles(files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	given, err := chartutil.ReadValues([]byte(values))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := chartutil.ToRenderValues(chart, given, chartutil.ReleaseOptions{Name: "flotilla", Namespace: "cattle-fleet-system"}, nil)
+	if err != nil {
+		return nil, err
+	}
+	out, err := engine.Render(chart, all)
+	if err != nil {
+		return nil, err
+	}
+	d := &appsv1.Deployment{}
+	return d, yaml.UnmarshalStrict([]byte(out["flotilla/templates/deployment.yaml"]), d)
+}
+
+// parsed are the flags that the chart gives the hub.
+func parsed(t *testing.T, d *appsv1.Deployment) *flags {
+	t.Helper()
+	cmd, f := commandLine()
+	if err := cmd.ParseFlags(d.Spec.Template.Spec.Containers[0].Args); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func TestHubOfTheChartFitsIntoItsMemory(t *testing.T) {
+	for name, tt := range map[string]struct {
+		values string
+		want   memory.Shares // in MiB
+	}{
+		"by itself":      {"", memory.Shares{Renderers: 2, Render: 512, Own: 1024}},
+		"as asked for":   {"{renderers: 3, renderMemory: 256Mi}", memory.Shares{Renderers: 3, Render: 256, Own: 1280}},
+		"with more":      {"resources: {limits: {memory: 8Gi}}", memory.Shares{Renderers: 16, Render: 392, Own: 1920}},
+		"larger bundles": {"{gitMaxBundlesSize: 536870912, resources: {limits: {memory: 4Gi}}}", memory.Shares{Renderers: 6, Render: 384, Own: 1792}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d, err := deployment(t, tt.values)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f := parsed(t, d)
+			got, err := memory.Divide(memory.Wanted{
+				Limit: d.Spec.Template.Spec.Containers[0].Resources.Limits.Memory().Value(), CPUs: 64, Bundles: f.hub.MaxBundlesSize,
+				Renderers: f.renderers.Size, Render: f.renderers.MemoryLimit,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got.Render, got.Own = got.Render>>20, got.Own>>20
+			if got != tt.want {
+				t.Errorf("%+v, want %+v", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestDefaultsOfChartAndHub(t *testing.T) {
+	d, err := deployment(t, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := parsed(t, d)
+	if f.hub.GitCacheSize != 1<<30 || f.hub.MaxBundlesSize != bundle.DefaultMaxBytes {
+		t.Errorf("%+v", f.hub)
+	}
+}
