@@ -99,26 +99,14 @@ func (s *Store) putSecrets(ctx context.Context, enc Encoded, namespace string) e
 	return nil
 }
 
+// putBlob stores a payload, or finds that it is stored.
 func (s *Store) putBlob(ctx context.Context, b Blob, namespace string) error {
-	key := knownKey(b.Ref, namespace)
-	if _, ok := s.known.Load(key); ok {
+	return s.once(ctx, knownKey(b.Ref, namespace), func(ctx context.Context) error {
+		if err := s.Keep(ctx, objectFor(b, namespace)); err != nil {
+			return s.explain(b.Ref, err)
+		}
 		return nil
-	}
-	_, err, _ := s.flights.Do(key, func() (any, error) { return nil, s.write(ctx, b, namespace) })
-	return err
-}
-
-// write stores a payload, or finds that it is stored.
-func (s *Store) write(ctx context.Context, b Blob, namespace string) error {
-	key := knownKey(b.Ref, namespace)
-	if _, ok := s.known.Load(key); ok {
-		return nil // another flight has just landed
-	}
-	if err := s.Keep(ctx, objectFor(b, namespace)); err != nil {
-		return s.explain(b.Ref, err)
-	}
-	s.known.Store(key, struct{}{})
-	return nil
+	})
 }
 
 // Keep stores an immutable object that bears ManagedLabel and is named by what

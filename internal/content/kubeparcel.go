@@ -25,19 +25,10 @@ const placing = 3
 
 // putParcels stores a root and those of its chunks that no parcel has.
 func (s *Store) putParcels(ctx context.Context, root Blob, chunks []Blob) error {
-	key := knownKey(root.Ref, "")
-	if _, ok := s.known.Load(key); ok {
-		return nil
-	}
-	_, err, _ := s.flights.Do(key, func() (any, error) { return nil, s.placeRoot(ctx, root, chunks) })
-	return err
+	return s.once(ctx, knownKey(root.Ref, ""), func(ctx context.Context) error { return s.placeRoot(ctx, root, chunks) })
 }
 
 func (s *Store) placeRoot(ctx context.Context, root Blob, chunks []Blob) error {
-	key := knownKey(root.Ref, "")
-	if _, ok := s.known.Load(key); ok {
-		return nil // another flight has just landed
-	}
 	if err := s.loadPlaces(ctx); err != nil {
 		return err
 	}
@@ -57,7 +48,6 @@ func (s *Store) placeRoot(ctx context.Context, root Blob, chunks []Blob) error {
 	if err != nil {
 		return s.explain(root.Ref, err)
 	}
-	s.known.Store(key, struct{}{})
 	return nil
 }
 

@@ -43,14 +43,15 @@ func (j jittered[T]) When(item T) time.Duration {
 
 // Result maps an error to what the work queue should do. Conflicts are looked
 // at again without a word: they are everyday life. They back off like all else:
-// while a cache is behind, each attempt meets the same one.
+// while a cache is behind, each attempt meets the same one. Work that was
+// cancelled is over where ctx is; the end of another's ctx ends nothing here.
 func Result(ctx context.Context, err error) (ctrl.Result, error) {
 	switch {
 	case err == nil:
 		return ctrl.Result{}, nil
 	case apierrors.IsConflict(err):
 		return ctrl.Result{Requeue: true}, nil //nolint:staticcheck // an error would be logged and counted as one
-	case errors.Is(err, context.Canceled):
+	case ctx.Err() != nil && errors.Is(err, context.Canceled):
 		return ctrl.Result{}, nil
 	}
 	switch fault.KindOf(err) {

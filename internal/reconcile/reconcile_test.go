@@ -25,16 +25,24 @@ func TestResult(t *testing.T) {
 		after time.Duration
 		back  bool // whether the work queue gets the error
 		again bool // whether it backs off without one
+		over  bool // whether the work was told to end
 	}{
-		"fine":      {},
-		"plain":     {err: plain, back: true},
-		"stalled":   {err: fault.Stall("BadInput", plain)},
-		"waiting":   {err: fault.Wait(time.Minute, "Soon", plain), after: time.Minute},
-		"conflict":  {err: fmt.Errorf("patch: %w", conflict), again: true},
-		"shut down": {err: fmt.Errorf("list: %w", context.Canceled)},
+		"fine":                 {},
+		"plain":                {err: plain, back: true},
+		"stalled":              {err: fault.Stall("BadInput", plain)},
+		"waiting":              {err: fault.Wait(time.Minute, "Soon", plain), after: time.Minute},
+		"conflict":             {err: fmt.Errorf("patch: %w", conflict), again: true},
+		"shut down":            {err: fmt.Errorf("list: %w", context.Canceled), over: true},
+		"another has given up": {err: fmt.Errorf("list: %w", context.Canceled), back: true},
+		"plain, at the end":    {err: plain, over: true, back: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := reconcile.Result(t.Context(), tt.err)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			if tt.over {
+				cancel()
+			}
+			got, err := reconcile.Result(ctx, tt.err)
 			again := got.Requeue //nolint:staticcheck // see Result
 			if got.RequeueAfter != tt.after || again != tt.again || (err != nil) != tt.back {
 				t.Errorf("got %v %v, want after %s, error %v", got, err, tt.after, tt.back)

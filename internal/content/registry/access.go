@@ -143,8 +143,8 @@ func (a Access) repository() (*remote.Repository, error) {
 }
 
 // Unreachable tells whether an error means that the registry did not answer, or
-// not to the end.
+// not to the end. That of a caller who gave up says nothing of the registry.
 func Unreachable(err error) bool {
 	_, ok := errors.AsType[*url.Error](err)
-	return ok || errors.Is(err, context.DeadlineExceeded)
+	return (ok || errors.Is(err, context.DeadlineExceeded)) && !errors.Is(err, context.Canceled)
 }

@@ -2,11 +2,8 @@ package deploy
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"sync"
 
-	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -16,6 +13,7 @@ import (
 	"github.com/flotilla-sh/flotilla/internal/deployment"
 	"github.com/flotilla-sh/flotilla/internal/fault"
 	"github.com/flotilla-sh/flotilla/internal/hub/registries"
+	"github.com/flotilla-sh/flotilla/internal/reconcile"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
 
@@ -24,18 +22,17 @@ const writers = 16
 
 // act carries out a plan. The content that deployments name is stored.
 func (c *Controller) act(ctx context.Context, plan deployment.Plan) error {
-	var writes parallel
-	writes.group.SetLimit(writers)
+	writes := reconcile.AtMost(writers)
 	for _, d := range plan.Create {
-		writes.do(func() error { return c.create(ctx, d) })
+		writes.Do(func() error { return c.create(ctx, d) })
 	}
 	for _, u := range plan.Update {
-		writes.do(func() error { return c.update(ctx, u) })
+		writes.Do(func() error { return c.update(ctx, u) })
 	}
 	for _, d := range plan.Release {
-		writes.do(func() error { return c.release(ctx, d) })
+		writes.Do(func() error { return c.release(ctx, d) })
 	}
-	return writes.wait()
+	return writes.Wait()
 }
 
 // keep returns what stores content before the deployment that names it, and
@@ -64,35 +61,6 @@ func (c *Controller) putAt(ctx context.Context, at *registries.Place, enc *conte
 		}
 	}
 	return at.Grant(ctx, namespace)
-}
-
-// parallel runs requests side by side. One that fails does not stop the others.
-type parallel struct {
-	group errgroup.Group
-	mu    sync.Mutex
-	errs  []error
-}
-
-func (p *parallel) do(request func() error) {
-	p.group.Go(func() error {
-		if err := request(); err != nil {
-			p.mu.Lock()
-			defer p.mu.Unlock()
-			p.errs = append(p.errs, err)
-		}
-		return nil
-	})
-}
-
-// wait returns what went wrong, the first few of it.
-func (p *parallel) wait() error {
-	const most = 3
-	_ = p.group.Wait() // do keeps the errors
-	if more := len(p.errs) - most; more > 0 {
-		rest := fault.Like(errors.Join(p.errs[most:]...), fmt.Errorf("and %d more", more))
-		return errors.Join(append(p.errs[:most:most], rest)...)
-	}
-	return errors.Join(p.errs...)
 }
 
 func (c *Controller) create(ctx context.Context, d *fleet.BundleDeployment) error {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/flotilla-sh/flotilla/internal/deployment"
 	"github.com/flotilla-sh/flotilla/internal/hub/removal"
+	"github.com/flotilla-sh/flotilla/internal/reconcile"
 	"github.com/flotilla-sh/flotilla/internal/target"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
@@ -76,15 +77,14 @@ func (c *Controller) liveSelection(ctx context.Context, bundle *fleet.Bundle) (*
 		return nil, err
 	}
 	found := make([][]group, len(namespaces))
-	var reads parallel
-	reads.group.SetLimit(readers)
+	reads := reconcile.AtMost(readers)
 	for i, ns := range namespaces {
-		reads.do(func() (err error) {
+		reads.Do(func() (err error) {
 			found[i], err = groupsIn(ctx, c.Live, ns)
 			return err
 		})
 	}
-	if err := reads.wait(); err != nil {
+	if err := reads.Wait(); err != nil {
 		return nil, err
 	}
 	s := &selection{matcher: matcher, groups: make(map[string][]group, len(namespaces))}
@@ -98,14 +98,13 @@ func (c *Controller) liveSelection(ctx context.Context, bundle *fleet.Bundle) (*
 // Cluster is not there, or is being deleted, or is still wanted.
 func (c *Controller) confirmClusters(ctx context.Context, plan *deployment.Plan, wanted func(*fleet.Cluster) bool) error {
 	refuted := map[*fleet.BundleDeployment]bool{}
-	var reads parallel
-	reads.group.SetLimit(readers)
+	reads := reconcile.AtMost(readers)
 	var mu sync.Mutex
 	for _, u := range plan.Update {
 		if !marks(u) {
 			continue
 		}
-		reads.do(func() error {
+		reads.Do(func() error {
 			cluster, err := c.liveCluster(ctx, u.New)
 			mu.Lock()
 			defer mu.Unlock()
@@ -113,7 +112,7 @@ func (c *Controller) confirmClusters(ctx context.Context, plan *deployment.Plan,
 			return err
 		})
 	}
-	if err := reads.wait(); err != nil {
+	if err := reads.Wait(); err != nil {
 		return err
 	}
 	plan.Update = slices.DeleteFunc(plan.Update, func(u deployment.Update) bool { return refuted[u.New] })

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"slices"
 
-	"golang.org/x/sync/errgroup"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -195,11 +194,12 @@ func (c *Controller) ensure(ctx context.Context, cluster *fleet.Cluster, namespa
 			return err
 		}
 	}
-	var group errgroup.Group
-	for _, obj := range belongings(cluster, namespace, c.Hub) {
-		group.Go(func() error { return c.create(ctx, obj) })
+	objects := belongings(cluster, namespace, c.Hub)
+	writes := reconcile.AtMost(len(objects))
+	for _, obj := range objects {
+		writes.Do(func() error { return c.create(ctx, obj) })
 	}
-	return group.Wait()
+	return writes.Wait()
 }
 
 func (c *Controller) create(ctx context.Context, obj client.Object) error {

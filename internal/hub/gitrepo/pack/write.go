@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 
-	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -15,6 +14,7 @@ import (
 	"github.com/flotilla-sh/flotilla/internal/bundle"
 	"github.com/flotilla-sh/flotilla/internal/fault"
 	"github.com/flotilla-sh/flotilla/internal/hub/bundle/write"
+	"github.com/flotilla-sh/flotilla/internal/reconcile"
 	"github.com/flotilla-sh/flotilla/internal/source/git"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
@@ -35,14 +35,13 @@ func (c *Controller) write(ctx context.Context, repo *fleet.GitRepo, commit stri
 			return err
 		}
 	}
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(writers)
+	writes := reconcile.AtMost(writers)
 	for i := range drafts {
 		draft := &drafts[i]
 		if draft.Err != nil {
 			continue
 		}
-		group.Go(func() error {
+		writes.Do(func() error {
 			err := c.Bundles.Write(ctx, owner(repo), bundleOf(repo, commit, registry, draft), draft.Files)
 			if fault.KindOf(err) != fault.Stalled {
 				return err
@@ -51,7 +50,7 @@ func (c *Controller) write(ctx context.Context, repo *fleet.GitRepo, commit stri
 			return nil
 		})
 	}
-	return group.Wait()
+	return writes.Wait()
 }
 
 // prune deletes the Bundles of a GitRepo that no draft stands for. Before that

@@ -15,7 +15,6 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -24,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/flotilla-sh/flotilla/internal/reconcile"
 	"github.com/flotilla-sh/flotilla/internal/source/git"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
@@ -208,15 +208,14 @@ func follows(repo *fleet.GitRepo, pushes []push) (push, bool) {
 
 // tell writes into the status of those that follow what was pushed.
 func (r *Receiver) tell(ctx context.Context, repos []*fleet.GitRepo, pushes []push) (told int, err error) {
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(writers)
+	writes := reconcile.AtMost(writers)
 	for _, repo := range repos {
 		p, ok := follows(repo, pushes)
 		if !ok {
 			continue
 		}
 		told++
-		group.Go(func() error {
+		writes.Do(func() error {
 			return r.looks.tell(client.ObjectKeyFromObject(repo), p, func(p push) error {
 				// It may be later, when the request is over.
 				ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
@@ -225,7 +224,7 @@ func (r *Receiver) tell(ctx context.Context, repos []*fleet.GitRepo, pushes []pu
 			})
 		})
 	}
-	err = group.Wait()
+	err = writes.Wait()
 	r.looks.forget()
 	return told, err
 }
