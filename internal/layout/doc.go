@@ -69,6 +69,7 @@
 //	  /helmop                 controller: a HelmOp becomes a Bundle
 //	  /hubtest                tests of the hub's parts against a real API server
 //	  /lean                   a client whose writes are answered in few bytes
+//	  /memory                 divides the memory limit between the hub and its renders
 //	  /noeffect               controller: says of kinds that do nothing yet that they do nothing
 //	  /registries             which registry the content of a bundle goes to
 //	  /removal                tells a deletion that was meant from a loss
