@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	"github.com/flotilla-sh/flotilla/internal/lab/labtest"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
 
@@ -70,10 +71,7 @@ func installers() map[string]func(w *world, namespace string, objects []string) 
 // kubectl runs the real kubectl on objects.
 func (w *world) kubectl(objects []string, args ...string) {
 	w.t.Helper()
-	program := filepath.Join(*bin, "kubectl")
-	if _, err := os.Stat(program); err != nil {
-		w.t.Skipf("needs the program: run `make build` first (%v)", err)
-	}
+	program := labtest.Program(w.t, "kubectl")
 	cmd := exec.Command(program, append(args, "--kubeconfig", w.kubeconfig(w.t), "-f", "-")...)
 	cmd.Stdin = strings.NewReader(strings.Join(objects, "---\n"))
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -102,7 +100,7 @@ func (w *world) helm(namespace string, objects []string) {
 // helmInstall installs objects as the release web with the real helm.
 func (w *world) helmInstall(namespace string, objects []string) {
 	w.t.Helper()
-	program := filepath.Join(*bin, "tools", "helm")
+	program := filepath.Join(labtest.Bin(), "tools", "helm")
 	if _, err := os.Stat(program); err != nil {
 		w.t.Skipf("needs the program: run `make tools` first (%v)", err)
 	}

@@ -6,7 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -18,11 +17,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
@@ -35,20 +31,16 @@ import (
 	"github.com/flotilla-sh/flotilla/internal/content/registry"
 	"github.com/flotilla-sh/flotilla/internal/digest"
 	"github.com/flotilla-sh/flotilla/internal/faultproxy"
-	"github.com/flotilla-sh/flotilla/internal/lab"
 	"github.com/flotilla-sh/flotilla/internal/lab/labtest"
 	"github.com/flotilla-sh/flotilla/internal/render"
 	"github.com/flotilla-sh/flotilla/internal/render/rendertest"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
 
-var bin = flag.String("bin", "../../bin", "directory of the built programs")
-
 // server is one real API server, which plays the hub and every spoke.
 var server struct {
 	config *rest.Config
 	client client.WithWatch
-	why    string
 }
 
 func TestMain(m *testing.M) {
@@ -57,48 +49,7 @@ func TestMain(m *testing.M) {
 		_ = flag.Set("test.parallel", "6") // most of what these tests do is to wait
 	}
 	klog.SetLogger(logr.Discard())
-	os.Exit(run(m))
-}
-
-func run(m *testing.M) int {
-	programs := lab.ProgramsIn(*bin)
-	if _, err := os.Stat(programs.ControlPlane); err != nil {
-		server.why = fmt.Sprintf("needs a real API server: run `make build` first (%v)", err)
-		return m.Run()
-	}
-	dir, err := os.MkdirTemp("", "agent")
-	if err != nil {
-		panic(err)
-	}
-	defer os.RemoveAll(dir)
-	l, err := lab.Start(context.Background(), lab.Options{Dir: filepath.Join(dir, "lab"), Programs: programs})
-	if err != nil {
-		panic(err)
-	}
-	defer func() { _ = l.Stop() }()
-	if err := connect(l.Status().Hub.Kubeconfig); err != nil {
-		panic(err)
-	}
-	return m.Run()
-}
-
-func connect(kubeconfig string) error {
-	config, err := labtest.Config(kubeconfig)
-	if err != nil {
-		return err
-	}
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, fleet.AddToScheme, apiextensionsv1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			return err
-		}
-	}
-	c, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
-	if err != nil {
-		return err
-	}
-	server.config, server.client = config, c
-	return labtest.InstallHub(context.Background(), c)
+	os.Exit(labtest.Main(m, func(s labtest.Server) { server.config, server.client = s.Config, s.Client }))
 }
 
 // world is a hub with one cluster in it.
@@ -140,9 +91,7 @@ func newWorld(t *testing.T) *world {
 // beside lets a test run beside others, where there is an API server.
 func beside(t *testing.T) {
 	t.Helper()
-	if server.why != "" {
-		t.Skip(server.why)
-	}
+	labtest.Skip(t)
 	t.Parallel()
 }
 
@@ -301,17 +250,7 @@ func (w *world) until(bundle string, check func(*fleet.BundleDeployment) error) 
 
 func (w *world) eventually(check func() error) {
 	w.t.Helper()
-	deadline := time.Now().Add(2 * time.Minute)
-	for {
-		err := check()
-		if err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			w.t.Fatalf("not within two minutes: %v", err)
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
+	labtest.Eventually(w.t, "the cluster", check)
 }
 
 // ready is satisfied once what is wanted runs.

@@ -14,6 +14,8 @@ import (
 
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/flotilla-sh/flotilla/internal/lab/labtest"
 )
 
 var bundles = flag.Int("bundles", 3, "deployments of ten objects whose memory is shown")
@@ -22,10 +24,7 @@ var bundles = flag.Int("bundles", 3, "deployments of ten objects whose memory is
 // in the friendly way; it shows what memory it takes.
 func TestProgram(t *testing.T) {
 	w := newWorld(t)
-	program := filepath.Join(*bin, "flotilla-agent")
-	if _, err := os.Stat(program); err != nil {
-		t.Skipf("needs the program: run `make build` first (%v)", err)
-	}
+	program := labtest.Program(t, "flotilla-agent")
 	kubeconfig := w.kubeconfig(t)
 	run := func() *exec.Cmd {
 		cmd := exec.Command(program, "--kubeconfig", kubeconfig, "--hub-kubeconfig", kubeconfig, "--namespace", w.state)

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/flotilla-sh/flotilla/internal/lab"
+	"github.com/flotilla-sh/flotilla/internal/lab/labtest"
 )
 
 func TestSpokeIsAWorkingCluster(t *testing.T) {
@@ -113,7 +114,7 @@ func TestKilledSupervisor(t *testing.T) {
 	if err := process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, func() error {
+	labtest.Eventually(t, "the lab", func() error {
 		if found := processesIn(t, dir); len(found) > 0 {
 			return errors.New(strings.Join(found, "\n"))
 		}
@@ -150,7 +151,7 @@ func TestUpThatDoesNotFinish(t *testing.T) {
 		if err := up.Start(); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, func() error {
+		labtest.Eventually(t, "the lab", func() error {
 			if len(processesIn(t, dir)) < 3 {
 				return errors.New("nothing has started")
 			}

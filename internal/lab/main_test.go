@@ -13,10 +13,10 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/flotilla-sh/flotilla/internal/lab"
 	"github.com/flotilla-sh/flotilla/internal/lab/gitserver"
+	"github.com/flotilla-sh/flotilla/internal/lab/labtest"
 )
 
 // TestMain lets the test binary be the programs that a lab needs besides the
@@ -48,16 +48,7 @@ func TestMain(m *testing.M) {
 // programs returns the programs of a lab, or skips the test.
 func programs(t *testing.T) lab.Programs {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("a real control plane is not for -short")
-	}
-	controlPlane := os.Getenv("FLOTILLA_CONTROLPLANE")
-	if controlPlane == "" {
-		controlPlane = filepath.Join("..", "..", "bin", "controlplane")
-	}
-	if _, err := os.Stat(controlPlane); err != nil {
-		t.Skipf("no control plane: run `make build`, or name one in FLOTILLA_CONTROLPLANE: %v", err)
-	}
+	controlPlane := labtest.Program(t, "controlplane")
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -131,7 +122,7 @@ func processesIn(t *testing.T, dir string) []string {
 // nothingLeft checks that a lab is gone, soon.
 func nothingLeft(t *testing.T, dir string) {
 	t.Helper()
-	eventually(t, func() error {
+	labtest.Eventually(t, "the lab", func() error {
 		if found := processesIn(t, dir); len(found) > 0 {
 			return fmt.Errorf("processes are left: %s", strings.Join(found, "\n"))
 		}
@@ -140,19 +131,4 @@ func nothingLeft(t *testing.T, dir string) {
 		}
 		return nil
 	})
-}
-
-func eventually(t *testing.T, check func() error) {
-	t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
-	for {
-		err := check()
-		if err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatal(err)
-		}
-		time.Sleep(50 * time.Millisecond) // between two looks
-	}
 }

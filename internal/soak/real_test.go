@@ -4,8 +4,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -18,10 +16,7 @@ import (
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
 
-var (
-	realSeeds = flag.Int("real", 1, "number of seeds to run on real API servers")
-	bin       = flag.String("bin", "../../bin", "directory of the built programs")
-)
+var realSeeds = flag.Int("real", 1, "number of seeds to run on real API servers")
 
 // actual is the pace on real API servers: every second counts.
 var actual = pace{
@@ -52,17 +47,10 @@ func TestRealSeeds(t *testing.T) {
 // of the test.
 func realServers(t *testing.T, wanted int, spokes ...lab.Spoke) servers {
 	t.Helper()
-	programs := lab.ProgramsIn(*bin)
-	if _, err := os.Stat(programs.ControlPlane); err != nil || wanted == 0 || testing.Short() {
-		t.Skipf("needs real API servers: run `make build controlplane` first (%v)", err)
+	if wanted == 0 {
+		t.Skip("none is wanted")
 	}
-	l, err := lab.Start(t.Context(), lab.Options{
-		Dir: filepath.Join(t.TempDir(), "lab"), Programs: programs, Spokes: spokes,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = l.Stop() })
+	l := labtest.Start(t, spokes...)
 	s := servers{hub: configOf(t, l.Status().Hub.Kubeconfig)}
 	for _, spoke := range l.Status().Spokes {
 		s.spokes = append(s.spokes, configOf(t, spoke.Kubeconfig))

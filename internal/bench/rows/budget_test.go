@@ -2,9 +2,7 @@ package rows
 
 import (
 	"encoding/json"
-	"flag"
 	"os"
-	"path/filepath"
 	"strconv"
 	"testing"
 	"time"
@@ -14,9 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/flotilla-sh/flotilla/internal/bench/stage"
+	"github.com/flotilla-sh/flotilla/internal/lab/labtest"
 )
-
-var bin = flag.String("bin", "../../../bin", "directory of the built programs")
 
 // budgetsFile says what a deployment may cost in a fleet of 100 clusters. It
 // is lowered by hand when something got cheaper; some room is left for writes
@@ -26,13 +23,11 @@ const budgetsFile = "budgets.json"
 // TestBudgets counts requests and etcd puts and fails when there are more of
 // them than are recorded. Times are not judged.
 func TestBudgets(t *testing.T) {
-	if _, err := os.Stat(filepath.Join(*bin, "controlplane")); err != nil || testing.Short() {
-		t.Skip("needs a lab, which takes seconds: run `make build controlplane` first")
-	}
+	labtest.Skip(t)
 	klog.SetLogger(logr.Discard())
 	log.SetLogger(logr.Discard())
 	const clusters, each = 100, stage.GroupSize
-	o := Options{Bin: *bin, Heartbeat: time.Hour, Log: t.Logf}
+	o := Options{Bin: labtest.Bin(), Heartbeat: time.Hour, Log: t.Logf}
 	one := &Run{Options: o, N: clusters}
 	s, err := one.stage(t.Context())
 	if err != nil {

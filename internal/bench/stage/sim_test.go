@@ -1,10 +1,7 @@
 package stage_test
 
 import (
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -18,23 +15,20 @@ import (
 	"github.com/flotilla-sh/flotilla/internal/bench/meter"
 	"github.com/flotilla-sh/flotilla/internal/bench/stage"
 	"github.com/flotilla-sh/flotilla/internal/lab"
+	"github.com/flotilla-sh/flotilla/internal/lab/labtest"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
-
-var bin = flag.String("bin", "../../../bin", "directory of the built programs")
 
 // TestSimulatedAgentDoesWhatTheAgentDoes gives one bundle to a cluster with
 // the real agent and to one with a simulated one, and compares what both have
 // asked of the hub and what they have reported.
 func TestSimulatedAgentDoesWhatTheAgentDoes(t *testing.T) {
-	if _, err := os.Stat(filepath.Join(*bin, "controlplane")); err != nil || testing.Short() {
-		t.Skip("needs a lab, which takes seconds: run `make build controlplane` first")
-	}
+	labtest.Skip(t)
 	klog.SetLogger(logr.Discard())
 	log.SetLogger(logr.Discard())
 	const heartbeat = time.Hour
 	s, err := stage.Start(t.Context(), stage.Options{
-		Bin: *bin, Heartbeat: heartbeat, Log: t.Logf, Spokes: []lab.Spoke{{Name: "real"}},
+		Bin: labtest.Bin(), Heartbeat: heartbeat, Log: t.Logf, Spokes: []lab.Spoke{{Name: "real"}},
 		AgentArgs: []string{"--heartbeat=" + heartbeat.String()},
 	})
 	must(t, err)

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 
+	"github.com/flotilla-sh/flotilla/internal/lab/labtest"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
 
@@ -24,9 +25,7 @@ const carried = 675_000
 // BenchmarkCarrier measures the API server's CPU for one agent that fetches a
 // payload, by what carries it; see decision 5.
 func BenchmarkCarrier(b *testing.B) {
-	if server.why != "" {
-		b.Skip(server.why)
-	}
+	labtest.Skip(b)
 	data := make([]byte, carried)
 	r := rand.NewChaCha8([32]byte{})
 	_, _ = r.Read(data)

@@ -3,6 +3,7 @@ package hubtest_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -22,6 +23,7 @@ import (
 	"github.com/flotilla-sh/flotilla/internal/faultproxy"
 	"github.com/flotilla-sh/flotilla/internal/hub"
 	"github.com/flotilla-sh/flotilla/internal/lab/gitserver"
+	"github.com/flotilla-sh/flotilla/internal/lab/labtest"
 	"github.com/flotilla-sh/flotilla/internal/names"
 	"github.com/flotilla-sh/flotilla/internal/render"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
@@ -79,14 +81,17 @@ func (w *whole) start() (stop func()) {
 	return stop
 }
 
+var errNotYet = errors.New("not yet")
+
 // eventually polls with the patience that a slow machine needs.
 func (w *whole) eventually(what string, done func() bool) {
 	w.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); !done(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			w.Fatalf("%s: not within two minutes", what)
+	labtest.Eventually(w, what, func() error {
+		if !done() {
+			return errNotYet
 		}
-	}
+		return nil
+	})
 }
 
 // work is what the hub asks for besides its heartbeat and its watches.
