@@ -161,42 +161,74 @@ func TestWorkloadBecomesReady(t *testing.T) {
 	w.until("web", ready)
 }
 
+// gadgets makes a kind in two versions, and returns how an object of the older
+// one is written, and what takes that version away where such an object is there.
+func (w *world) gadgets() (gadget func(name string, size int) string, drop func(name string)) {
+	w.t.Helper()
+	group := w.namespace + ".example.org"
+	w.apply(strings.Replace(crd(group), "  - name: v1\n", `  - name: v1beta1
+    served: true
+    storage: false
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+  - name: v1
+`, 1))
+	gadget = func(name string, size int) string {
+		return fmt.Sprintf("apiVersion: %s/v1beta1\nkind: Gadget\nmetadata: {namespace: %s, name: %s}\nspec: {size: %d}\n", group, w.ns("shop"), name, size)
+	}
+	return gadget, func(name string) {
+		w.t.Helper()
+		w.edit(w.must("apiextensions.k8s.io/v1/CustomResourceDefinition", "", "gadgets."+group), "kubectl",
+			`{"spec":{"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}]}}`)
+		w.eventually(func() error {
+			if _, err := w.object(group+"/v1beta1/Gadget", w.ns("shop"), name); err == nil {
+				return fmt.Errorf("the old version is still served")
+			}
+			return nil
+		})
+	}
+}
+
 // TestObjectOfAVersionThatIsServedNoMore: an object that was applied in a
 // version that a newer definition has dropped is still the bundle's, and goes
 // with it.
 func TestObjectOfAVersionThatIsServedNoMore(t *testing.T) {
 	w := newWorld(t)
-	shop, group := w.ns("shop"), w.namespace+".example.org"
-	definition := strings.Replace(crd(group), "  - name: v1\n", `  - name: v1beta1
-    served: true
-    storage: false
-    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
-  - name: v1
-`, 1)
-	w.deploy("kinds", []string{definition})
+	shop, gadgets := w.ns("shop"), w.namespace+".example.org/v1/Gadget"
+	gadget, drop := w.gadgets()
+	w.deploy("web", []string{configMap(shop, "a", "1"), gadget("dropped", 1), gadget("goes", 1)})
+	w.deploy("more", []string{configMap(shop, "b", "1"), gadget("removed", 1)})
 	w.start()
-	w.until("kinds", ready)
-	gadget := func(name string) string {
-		return fmt.Sprintf("apiVersion: %s/v1beta1\nkind: Gadget\nmetadata: {namespace: %s, name: %s}\n", group, shop, name)
-	}
-	w.deploy("web", []string{configMap(shop, "a", "1"), gadget("dropped"), gadget("goes")})
-	w.deploy("more", []string{configMap(shop, "b", "1"), gadget("removed")})
 	for _, bundle := range []string{"web", "more"} {
 		w.until(bundle, applied)
 	}
-	w.edit(w.must("apiextensions.k8s.io/v1/CustomResourceDefinition", "", "gadgets."+group), "kubectl",
-		`{"spec":{"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}]}}`)
-	w.eventually(func() error {
-		if _, err := w.object(group+"/v1beta1/Gadget", shop, "dropped"); err == nil {
-			return fmt.Errorf("the old version is still served")
-		}
-		return nil
-	})
+	drop("dropped")
 	w.deploy("web", []string{configMap(shop, "a", "1")})
 	w.deploy("more", nil, marked)
 	w.until("web", ready)
 	w.until("more", gone)
 	for _, name := range []string{"dropped", "goes", "removed"} {
-		w.absent(group+"/v1/Gadget", shop, name)
+		w.absent(gadgets, shop, name)
 	}
+}
+
+// TestVersionThatGoesWhileItIsWanted: a change in a version that is served no
+// more fails, and the object stays the bundle's, and goes with it.
+func TestVersionThatGoesWhileItIsWanted(t *testing.T) {
+	w := newWorld(t)
+	shop, gadgets := w.ns("shop"), w.namespace+".example.org/v1/Gadget"
+	gadget, drop := w.gadgets()
+	w.deploy("web", []string{configMap(shop, "a", "1"), gadget("changed", 1)})
+	w.start()
+	w.until("web", applied)
+	drop("changed")
+	w.deploy("web", []string{configMap(shop, "a", "1"), gadget("changed", 2)})
+	w.until("web", func(bd *fleet.BundleDeployment) error {
+		if bd.Status.InventoryCount != 2 || !strings.Contains(deployedMessage(bd), "has no kind Gadget in") {
+			return fmt.Errorf("an inventory of %d, and it says %q", bd.Status.InventoryCount, deployedMessage(bd))
+		}
+		return nil
+	})
+	w.deploy("web", nil, marked)
+	w.until("web", gone)
+	w.absent(gadgets, shop, "changed")
 }

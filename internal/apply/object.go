@@ -56,7 +56,10 @@ func (r *run) apply(ctx context.Context, it item) outcome {
 	switch {
 	case err == nil:
 		return applied(r.plan.deployment.Owner, it, known, head, under)
-	case fault.ReasonOf(err, "") == ReasonOwned, fault.ReasonOf(err, "") == ReasonNoKind:
+	case fault.ReasonOf(err, "") == ReasonOwned:
+		return outcome{err: err}
+	case fault.ReasonOf(err, "") == ReasonNoKind && known.UID == "":
+		// What was there before may be served in another version.
 		return outcome{err: err}
 	}
 	return outcome{entry: &known, err: err}
