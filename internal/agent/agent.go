@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -26,14 +25,11 @@ import (
 
 	"github.com/flotilla-sh/flotilla/internal/agent/accounts"
 	"github.com/flotilla-sh/flotilla/internal/agent/beside"
-	"github.com/flotilla-sh/flotilla/internal/agent/deploy"
 	"github.com/flotilla-sh/flotilla/internal/agent/drift"
 	"github.com/flotilla-sh/flotilla/internal/agent/events"
-	"github.com/flotilla-sh/flotilla/internal/agent/heartbeat"
 	"github.com/flotilla-sh/flotilla/internal/agent/hub"
 	"github.com/flotilla-sh/flotilla/internal/agent/lease"
 	"github.com/flotilla-sh/flotilla/internal/agent/render"
-	"github.com/flotilla-sh/flotilla/internal/agent/report"
 	"github.com/flotilla-sh/flotilla/internal/agent/state"
 	"github.com/flotilla-sh/flotilla/internal/apply"
 	"github.com/flotilla-sh/flotilla/internal/backoff"
@@ -120,24 +116,16 @@ func act(ctx context.Context, o Options) error {
 	if err := a.notBeside(ctx); err != nil {
 		return err
 	}
-	a.deploy.Restore(ctx, records)
+	a.core.Deployments.Restore(ctx, records)
 	logr.FromContextOrDiscard(ctx).Info("started", "deployments", len(records), "hub", o.Hub.Host, "namespace", o.HubNamespace)
-	var group sync.WaitGroup
 	if o.Metrics != nil {
-		if err := o.Metrics.Register(a.deploy); err != nil {
+		if err := o.Metrics.Register(a.core.Deployments); err != nil {
 			return fmt.Errorf("register the metrics: %w", err)
 		}
-		defer o.Metrics.Unregister(a.deploy)
+		defer o.Metrics.Unregister(a.core.Deployments)
 	}
-	group.Go(func() { a.events.Run(ctx) })
-	group.Go(func() { a.beat.Run(ctx) })
-	group.Go(func() { a.report.Run(ctx) })
-	group.Go(func() { a.drift.Run(ctx, a.deploy) })
-	group.Go(func() { a.deploy.Run(ctx) })
-	group.Go(func() { a.listen(ctx) })
-	group.Go(func() { a.watcher.Run(ctx) })
-	group.Go(func() { a.beside.Run(ctx) })
-	group.Wait()
+	looks := func(ctx context.Context) { a.drift.Run(ctx, a.core.Deployments) }
+	a.core.Run(ctx, a.events.Run, looks, a.watcher.Run, a.beside.Run)
 	return nil
 }
 
@@ -147,28 +135,15 @@ func (a *agent) notBeside(ctx context.Context) error {
 	return a.until(ctx, "could not look for the agent of Rancher Fleet", a.beside.Look)
 }
 
-// listen takes in what the hub says.
-func (a *agent) listen(ctx context.Context) {
-	if a.options.Poll > 0 {
-		a.hub.Poll(ctx, a.deploy, a.options.Poll, a.options.Clock)
-		return
-	}
-	a.hub.Watch(ctx, a.deploy)
-}
-
-// agent is the parts of an agent.
+// agent is what Core knows nothing of: the agent's own cluster.
 type agent struct {
 	options    Options
+	core       *Core
 	events     *events.Recorder
-	hub        *hub.Client
 	namespaces typedcorev1.NamespaceInterface
 	store      *state.Store
-	accounts   *accounts.Accounts
-	deploy     *deploy.Controller
 	drift      *drift.Controller
 	watcher    *observe.Watcher
-	report     *report.Reporter
-	beat       *heartbeat.Beat
 	beside     *beside.Watcher
 }
 
@@ -199,12 +174,16 @@ func build(o Options) (*agent, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect to the cluster: %w", err)
 	}
-	a := &agent{options: o, events: events.New(told, o.Namespace), hub: hubClient, namespaces: core.Namespaces(), store: state.NewStore(core.Secrets(o.Namespace))}
-	a.accounts = &accounts.Accounts{
+	a := &agent{options: o, events: events.New(told, o.Namespace), namespaces: core.Namespaces(), store: state.NewStore(core.Secrets(o.Namespace))}
+	as := &accounts.Accounts{
 		Namespace: o.Namespace, Found: core.ServiceAccounts(o.Namespace), Self: who.SelfSubjectReviews(), Own: apply.NewEngine(client), Clock: o.Clock,
 		Spoke: spoke, Connect: func(as *rest.Config) (*apply.Client, error) { return clientFor(as, kinds) },
 	}
-	a.assemble(client, found)
+	a.assemble(Parts{
+		Hub: hubClient, Store: a.store, Engine: as.Own, Accounts: as, Teller: a.events,
+		Renderer: &render.Renderer{Engine: o.Renderer, Version: found}, Kinds: kinds, Version: found,
+		Identity: o.Identity, Namespace: o.Namespace, Heartbeat: o.Heartbeat, Poll: o.Poll, Settle: o.Settle, Clock: o.Clock,
+	}, client)
 	return a, nil
 }
 
@@ -220,27 +199,17 @@ func clientFor(spoke *rest.Config, kinds *apply.Kinds) (*apply.Client, error) {
 	return &apply.Client{Kinds: kinds, Objects: objects, Metadata: meta}, nil
 }
 
-// assemble connects the parts.
-func (a *agent) assemble(client *apply.Client, found *discovery.DiscoveryClient) {
-	o := a.options
+// assemble adds those who watch the cluster to the parts, and connects all.
+func (a *agent) assemble(p Parts, client *apply.Client) {
 	a.drift = drift.New(observe.NewChecker(client))
-	tracker := observe.NewTracker(o.Clock, a.drift.Notify)
+	tracker := observe.NewTracker(p.Clock, a.drift.Notify)
 	a.drift.Use(tracker)
 	a.watcher = observe.NewWatcher(client, tracker)
 	watching := &watching{tracker: tracker, watcher: a.watcher, drift: a.drift}
-	a.deploy = deploy.New(deploy.Options{
-		Hub: a.hub, Store: a.store, Engine: a.accounts.Own, Accounts: a.accounts, Observer: watching, Clock: o.Clock,
-		KindsChanged: func() { a.report.Wake() }, Namespace: o.Namespace, Settle: o.Settle,
-		Renderer: &render.Renderer{Engine: o.Renderer, Version: found}, Teller: a.events,
-	})
-	watching.deployments = a.deploy
-	a.beat = heartbeat.New(heartbeat.Options{
-		Hub: a.hub, Identity: o.Identity, Interval: o.Heartbeat, Clock: o.Clock, Anew: func() { a.report.Anew() },
-	})
-	a.report = report.New(report.Options{
-		Hub: a.hub, Tell: a.beat.Tell, Kinds: client.Kinds, Version: found, Clock: o.Clock, Namespace: o.Namespace, Unknown: a.deploy.Unknown,
-	})
-	a.beside = &beside.Watcher{Objects: client.Objects, Namespaces: o.RancherFleet, Tell: a.deploy.Beside, Clock: o.Clock}
+	p.Observer = watching
+	a.core = p.Assemble()
+	watching.deployments = a.core.Deployments
+	a.beside = &beside.Watcher{Objects: client.Objects, Namespaces: a.options.RancherFleet, Tell: a.core.Deployments.Beside, Clock: p.Clock}
 }
 
 // unlimited takes the client's own rate limit off: the API server's fairness

@@ -15,10 +15,9 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
-	"github.com/flotilla-sh/flotilla/internal/agent/deploy"
-	"github.com/flotilla-sh/flotilla/internal/agent/heartbeat"
+	"github.com/flotilla-sh/flotilla/internal/agent"
 	"github.com/flotilla-sh/flotilla/internal/agent/hub"
-	"github.com/flotilla-sh/flotilla/internal/agent/report"
+	"github.com/flotilla-sh/flotilla/internal/agent/render"
 	"github.com/flotilla-sh/flotilla/internal/agent/state"
 	"github.com/flotilla-sh/flotilla/internal/apply"
 	"github.com/flotilla-sh/flotilla/internal/content"
@@ -85,31 +84,20 @@ func (f *Fleet) Stop() {
 	f.group.Wait()
 }
 
-// start runs one agent: what the agent's own assembly does, with the spoke's
-// side taken out.
+// start runs one agent: the agent itself, with stand-ins for its cluster.
 func (f *Fleet) start(ctx context.Context, m Member) error {
 	client, err := f.Client(m)
 	if err != nil {
 		return err
 	}
-	now := clock.RealClock{}
-	observer := &observer{}
-	var reporter *report.Reporter
-	deployments := deploy.New(deploy.Options{
-		Hub: shared{client, f.fetched}, Store: state.NewStore(secrets{}),
+	version := known{f.options.Version}
+	core := agent.Parts{
+		Hub: shared{client, f.fetched}, Store: state.NewStore(secrets{}), Observer: &observer{},
 		Engine:   apply.NewEngine(&apply.Client{Kinds: f.options.Kinds.Lookup, Objects: objects{}, Metadata: metas{kinds: f.options.Kinds}}),
-		Observer: observer, Clock: now,
-		KindsChanged: func() { reporter.Wake() },
-	})
-	beat := heartbeat.New(heartbeat.Options{Hub: client, Identity: "simulated", Interval: f.options.Heartbeat, Clock: now})
-	reporter = report.New(report.Options{
-		Hub: client, Tell: beat.Tell, Kinds: f.options.Kinds, Version: known{f.options.Version}, Clock: now,
-		Namespace: "cattle-fleet-system", Unknown: deployments.Unknown,
-	})
-	f.group.Go(func() { beat.Run(ctx) })
-	f.group.Go(func() { reporter.Run(ctx) })
-	f.group.Go(func() { deployments.Run(ctx) })
-	f.group.Go(func() { client.Watch(ctx, deployments) })
+		Renderer: &render.Renderer{Engine: renderer{}, Version: version}, Kinds: f.options.Kinds, Version: version,
+		Identity: "simulated", Namespace: "cattle-fleet-system", Heartbeat: f.options.Heartbeat, Clock: clock.RealClock{},
+	}.Assemble()
+	f.group.Go(func() { core.Run(ctx) })
 	return nil
 }
 

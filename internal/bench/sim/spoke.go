@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -17,7 +18,9 @@ import (
 	"k8s.io/client-go/metadata"
 
 	"github.com/flotilla-sh/flotilla/internal/apply"
+	"github.com/flotilla-sh/flotilla/internal/fault"
 	"github.com/flotilla-sh/flotilla/internal/observe"
+	engine "github.com/flotilla-sh/flotilla/internal/render"
 )
 
 // revision counts writes to clusters that are not there.
@@ -118,6 +121,14 @@ type known struct{ version *version.Info }
 
 // ServerVersion returns it.
 func (k known) ServerVersion() (*version.Info, error) { return k.version, nil }
+
+// renderer refuses: what a cluster renders is measured on real ones.
+type renderer struct{}
+
+// Render says so.
+func (renderer) Render(context.Context, engine.Request) (*engine.Result, error) {
+	return nil, fault.Stall("Simulated", errors.New("a simulated cluster renders nothing"))
+}
 
 // observer finds everything ready that was applied.
 type observer struct {
