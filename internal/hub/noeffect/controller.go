@@ -65,6 +65,13 @@ func (c *controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err := c.client.Get(ctx, req.NamespacedName, obj); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
+	if !obj.GetDeletionTimestamp().IsZero() {
+		// Rancher Fleet may have left a finalizer on it.
+		if !fleet.Release(obj) {
+			return ctrl.Result{}, nil
+		}
+		return reconcile.Result(ctx, client.IgnoreNotFound(c.client.Update(ctx, obj)))
+	}
 	patcher := c.statuses.Patcher(c.client, obj)
 	fleet.SetCondition(obj.StatusConditions(), fleet.Condition{
 		Type: fleet.ConditionEffective, Status: metav1.ConditionFalse,

@@ -7,7 +7,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/flotilla-sh/flotilla/internal/content"
 	"github.com/flotilla-sh/flotilla/internal/deployment"
@@ -95,7 +94,7 @@ func (c *Controller) update(ctx context.Context, u deployment.Update) error {
 // release deletes a deployment that its agent has removed from the cluster.
 func (c *Controller) release(ctx context.Context, d *fleet.BundleDeployment) error {
 	base := d.DeepCopy()
-	if controllerutil.RemoveFinalizer(d, fleet.Finalizer) {
+	if fleet.Release(d) {
 		if err := c.Client.Patch(ctx, d, client.MergeFrom(base)); err != nil {
 			return client.IgnoreNotFound(err)
 		}

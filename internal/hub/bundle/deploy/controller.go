@@ -185,7 +185,7 @@ func (c *Controller) report(bundle *fleet.Bundle, err error) {
 // waits for their agents. Where its namespace or its kind goes, nothing is
 // removed from any cluster.
 func (c *Controller) finalize(ctx context.Context, bundle *fleet.Bundle) error {
-	if !controllerutil.ContainsFinalizer(bundle, fleet.Finalizer) {
+	if !fleet.IsHeld(bundle) {
 		return nil
 	}
 	deliberate, err := removal.Deliberate(ctx, c.Live, bundle, "bundles")
@@ -201,7 +201,7 @@ func (c *Controller) finalize(ctx context.Context, bundle *fleet.Bundle) error {
 			return c.waitFor(ctx, bundle, left)
 		}
 	}
-	controllerutil.RemoveFinalizer(bundle, fleet.Finalizer)
+	fleet.Release(bundle)
 	return client.IgnoreNotFound(c.Client.Update(ctx, bundle))
 }
 

@@ -138,7 +138,7 @@ func (f *Frame[T]) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 // finalize deletes the Bundles of an object that was deleted by itself, and
 // waits for them. Where its namespace or kind goes, nothing is removed.
 func (f *Frame[T]) finalize(ctx context.Context, obj T) error {
-	if !controllerutil.ContainsFinalizer(obj, fleet.Finalizer) {
+	if !fleet.IsHeld(obj) {
 		return nil
 	}
 	deliberate, err := removal.Deliberate(ctx, f.Bundles.Live, obj, f.Resource)
@@ -157,7 +157,7 @@ func (f *Frame[T]) finalize(ctx context.Context, obj T) error {
 			return f.waitFor(ctx, obj, len(left))
 		}
 	}
-	controllerutil.RemoveFinalizer(obj, fleet.Finalizer)
+	fleet.Release(obj)
 	return client.IgnoreNotFound(f.Bundles.Client.Update(ctx, obj))
 }
 

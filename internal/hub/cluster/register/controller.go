@@ -218,7 +218,7 @@ func (c *Controller) create(ctx context.Context, obj client.Object) error {
 // namespace on the hub. Its deployments go without a removal mark: a deleted
 // record takes nothing off the cluster.
 func (c *Controller) finalize(ctx context.Context, cluster *fleet.Cluster) error {
-	if !controllerutil.ContainsFinalizer(cluster, fleet.Finalizer) {
+	if !fleet.IsHeld(cluster) {
 		return nil
 	}
 	deliberate, err := removal.Deliberate(ctx, c.Live, cluster, "clusters")
@@ -232,7 +232,7 @@ func (c *Controller) finalize(ctx context.Context, cluster *fleet.Cluster) error
 			return err
 		}
 	}
-	controllerutil.RemoveFinalizer(cluster, fleet.Finalizer)
+	fleet.Release(cluster)
 	return client.IgnoreNotFound(c.Client.Update(ctx, cluster))
 }
 

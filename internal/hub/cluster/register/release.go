@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
@@ -23,7 +22,7 @@ func (c *Controller) releaseAll(ctx context.Context, namespace string) error {
 	for i := range list.Items {
 		d := &list.Items[i]
 		base := d.DeepCopy()
-		if !controllerutil.RemoveFinalizer(d, fleet.Finalizer) {
+		if !fleet.Release(d) {
 			continue
 		}
 		if err := c.Client.Patch(ctx, d, client.MergeFrom(base)); client.IgnoreNotFound(err) != nil {

@@ -78,6 +78,3 @@ const (
 	// CommitAnnotation is the commit of a release.
 	CommitAnnotation = "fleet.cattle.io/commit"
 )
-
-// Finalizer holds a hub object until what it stands for is gone.
-const Finalizer = "flotilla.sh/finalizer"
