@@ -65,6 +65,7 @@
 //	  /gitrepo/pack           controller: a commit becomes Bundles
 //	  /gitrepo/poll           controller: asks Git servers for new commits
 //	  /gitrepo/webhook        controller: hears from Git servers that something was pushed
+//	  /groups                 which cluster groups there are
 //	  /guard                  one hub acts on an API server
 //	  /helmop                 controller: a HelmOp becomes a Bundle
 //	  /hubtest                tests of the hub's parts against a real API server

@@ -7,7 +7,9 @@ package summary
 import (
 	"context"
 	"fmt"
+	"sync"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
@@ -38,6 +40,9 @@ type Controller struct {
 	cache    cache.Cache
 	pace     *pace
 	statuses reconcile.Written
+	// taking orders the looks at clusters and groups: what was read later is told
+	// the board later.
+	taking sync.Mutex
 }
 
 // Setup adds the controller to a manager.
@@ -60,7 +65,7 @@ func (c *Controller) watch(ctx context.Context, q queue) error {
 		if err != nil {
 			return fmt.Errorf("watch %T: %w", feed.obj, err)
 		}
-		registration, err := informer.AddEventHandler(c.handler(feed, q))
+		registration, err := informer.AddEventHandler(c.handler(ctx, feed, q))
 		if err != nil {
 			return fmt.Errorf("watch %T: %w", feed.obj, err)
 		}
@@ -74,15 +79,34 @@ func (c *Controller) watch(ctx context.Context, q queue) error {
 }
 
 // handler tells the board of one kind, and enqueues whose sums that changes.
-func (c *Controller) handler(f feed, q queue) toolscache.ResourceEventHandler {
+func (c *Controller) handler(ctx context.Context, f feed, q queue) toolscache.ResourceEventHandler {
 	mark := func(parents []status.Parent) {
 		for _, p := range parents {
 			q.AddAfter(p, c.pace.wait(p, c.board.Moving(p)))
 		}
 	}
+	look := func(before, now client.Object) {
+		reconcile.Persist(ctx, func() error {
+			parents, err := f.see(ctx, before, now)
+			mark(parents)
+			if err == nil {
+				return nil
+			}
+			// Next time it may be another one, of which all is news.
+			fresh, key := f.obj.DeepCopyObject().(client.Object), client.ObjectKeyFromObject(now)
+			switch e := c.cache.Get(ctx, key, fresh, client.UnsafeDisableDeepCopy); {
+			case apierrors.IsNotFound(e):
+				return nil
+			case e == nil:
+				now = fresh
+			}
+			before = nil
+			return err
+		})
+	}
 	return toolscache.ResourceEventHandlerFuncs{
-		AddFunc:    func(obj any) { mark(f.see(nil, obj.(client.Object))) },
-		UpdateFunc: func(old, obj any) { mark(f.see(old.(client.Object), obj.(client.Object))) },
+		AddFunc:    func(obj any) { look(nil, obj.(client.Object)) },
+		UpdateFunc: func(old, obj any) { look(old.(client.Object), obj.(client.Object)) },
 		DeleteFunc: func(obj any) {
 			if gone, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
 				obj = gone.Obj
@@ -100,7 +124,9 @@ func (c *Controller) Reconcile(ctx context.Context, parent status.Parent) (ctrl.
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	next := shallow(read)
-	c.fill(parent.Name, next)
+	if err := c.fill(ctx, parent.Name, next); err != nil {
+		return reconcile.Result(ctx, err)
+	}
 	patcher := c.statuses.PatcherFrom(c.Client, read)
 	err := patcher.Status(ctx, next)
 	if next.GetResourceVersion() != read.GetResourceVersion() {

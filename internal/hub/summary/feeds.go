@@ -2,13 +2,14 @@ package summary
 
 import (
 	"context"
+	"fmt"
 	"maps"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flotilla-sh/flotilla/internal/hub/groups"
 	"github.com/flotilla-sh/flotilla/internal/status"
 	"github.com/flotilla-sh/flotilla/internal/target"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
@@ -16,29 +17,36 @@ import (
 
 // feed is a kind that the board is told of. Objects are those of the cache and
 // are not changed; before is nil for one that is new. Both functions return
-// whose status may have to be written.
+// whose status may have to be written. One that fails has told the board nothing.
 type feed struct {
 	obj client.Object
-	see func(before, now client.Object) []status.Parent
+	see func(ctx context.Context, before, now client.Object) ([]status.Parent, error)
 	end func(client.Object) []status.Parent
 }
 
 func (c *Controller) feeds() []feed {
 	return []feed{
 		{&fleet.BundleDeployment{},
-			func(_, o client.Object) []status.Parent { return c.board.Observe(o.(*fleet.BundleDeployment)) },
+			sure(func(_, o client.Object) []status.Parent { return c.board.Observe(o.(*fleet.BundleDeployment)) }),
 			func(o client.Object) []status.Parent { return c.board.Forget(o.GetNamespace(), o.GetName()) }},
-		{&fleet.Bundle{}, c.seeBundle,
+		{&fleet.Bundle{}, sure(c.seeBundle),
 			func(o client.Object) []status.Parent { return c.board.DeleteBundle(client.ObjectKeyFromObject(o)) }},
 		{&fleet.Cluster{}, c.seeCluster,
 			func(o client.Object) []status.Parent { return c.board.DeleteCluster(client.ObjectKeyFromObject(o)) }},
-		{&fleet.GitRepo{}, func(_, o client.Object) []status.Parent { return own(status.KindGitRepo, o) }, none},
-		{&fleet.HelmOp{}, func(_, o client.Object) []status.Parent { return own(status.KindHelmOp, o) }, none},
+		{&fleet.GitRepo{}, sure(func(_, o client.Object) []status.Parent { return own(status.KindGitRepo, o) }), none},
+		{&fleet.HelmOp{}, sure(func(_, o client.Object) []status.Parent { return own(status.KindHelmOp, o) }), none},
 		{&fleet.ClusterGroup{}, c.seeGroup, none},
 	}
 }
 
 func none(client.Object) []status.Parent { return nil }
+
+// sure is a look that needs nothing but the object.
+func sure(see func(before, now client.Object) []status.Parent) func(context.Context, client.Object, client.Object) ([]status.Parent, error) {
+	return func(_ context.Context, before, now client.Object) ([]status.Parent, error) {
+		return see(before, now), nil
+	}
+}
 
 // own is an object that is summed up itself. Its own status is looked at as
 // well, because a person or a restored backup may have changed it.
@@ -61,18 +69,24 @@ func (c *Controller) seeBundle(before, now client.Object) []status.Parent {
 	return append(c.board.SetBundle(client.ObjectKeyFromObject(b), facts), mine...)
 }
 
-func (c *Controller) seeCluster(before, now client.Object) []status.Parent {
+func (c *Controller) seeCluster(ctx context.Context, before, now client.Object) ([]status.Parent, error) {
 	cluster := now.(*fleet.Cluster)
 	mine := own(status.KindCluster, cluster)
 	if old, ok := before.(*fleet.Cluster); ok && maps.Equal(old.Labels, cluster.Labels) && online(old) == online(cluster) {
 		// Most changes of a cluster are those that its summary makes.
-		return mine
+		return mine, nil
 	}
-	return append(c.takeIn(cluster, c.groups(cluster.Namespace)), mine...)
+	c.taking.Lock()
+	defer c.taking.Unlock()
+	groups, err := groups.In(ctx, c.cache, cluster.Namespace)
+	if err != nil {
+		return mine, err
+	}
+	return append(c.takeIn(cluster, groups), mine...), nil
 }
 
 // takeIn tells the board what counts of a cluster beside its deployments.
-func (c *Controller) takeIn(cluster *fleet.Cluster, groups []group) []status.Parent {
+func (c *Controller) takeIn(cluster *fleet.Cluster, groups target.Groups) []status.Parent {
 	facts := status.ClusterFacts{}
 	switch is := online(cluster); is.Status {
 	case "", metav1.ConditionUnknown:
@@ -80,10 +94,8 @@ func (c *Controller) takeIn(cluster *fleet.Cluster, groups []group) []status.Par
 	case metav1.ConditionFalse:
 		facts.Silence = is.Message
 	}
-	for _, g := range groups {
-		if g.selector.Matches(labels.Set(cluster.Labels)) {
-			facts.Groups = append(facts.Groups, g.name)
-		}
+	for _, g := range groups.Of(cluster.Labels) {
+		facts.Groups = append(facts.Groups, types.NamespacedName{Namespace: cluster.Namespace, Name: g.Name})
 	}
 	return c.board.SetCluster(client.ObjectKeyFromObject(cluster), facts)
 }
@@ -99,46 +111,23 @@ func online(cluster *fleet.Cluster) fleet.Condition {
 
 // seeGroup takes in a group by taking in the clusters of its namespace, where
 // it is new or selects others now.
-func (c *Controller) seeGroup(before, now client.Object) []status.Parent {
+func (c *Controller) seeGroup(ctx context.Context, before, now client.Object) ([]status.Parent, error) {
 	out := own(status.KindClusterGroup, now)
 	if before != nil && before.GetGeneration() == now.GetGeneration() {
-		return out
+		return out, nil
 	}
+	c.taking.Lock()
+	defer c.taking.Unlock()
 	clusters := &fleet.ClusterList{}
-	err := c.cache.List(context.Background(), clusters, client.InNamespace(now.GetNamespace()), client.UnsafeDisableDeepCopy)
-	if err != nil {
-		return out
+	if err := c.cache.List(ctx, clusters, client.InNamespace(now.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
+		return out, fmt.Errorf("list the clusters of %s: %w", now.GetNamespace(), err)
 	}
-	groups := c.groups(now.GetNamespace())
+	groups, err := groups.In(ctx, c.cache, now.GetNamespace())
+	if err != nil {
+		return out, err
+	}
 	for i := range clusters.Items {
 		out = append(out, c.takeIn(&clusters.Items[i], groups)...)
 	}
-	return out
-}
-
-// group is a cluster group with its selector compiled.
-type group struct {
-	name     types.NamespacedName
-	selector labels.Selector
-}
-
-func selectorOf(g *fleet.ClusterGroup) (labels.Selector, error) {
-	return target.Selector("selector", g.Spec.Selector)
-}
-
-// groups returns the cluster groups of a namespace. One whose selector is
-// invalid has no clusters, and says so.
-func (c *Controller) groups(namespace string) []group {
-	list := &fleet.ClusterGroupList{}
-	if err := c.cache.List(context.Background(), list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
-		return nil
-	}
-	var out []group
-	for i := range list.Items {
-		selector, err := selectorOf(&list.Items[i])
-		if err == nil {
-			out = append(out, group{client.ObjectKeyFromObject(&list.Items[i]), selector})
-		}
-	}
-	return out
+	return out, nil
 }

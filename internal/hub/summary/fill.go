@@ -2,9 +2,11 @@ package summary
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/flotilla-sh/flotilla/internal/reconcile"
 	"github.com/flotilla-sh/flotilla/internal/status"
+	"github.com/flotilla-sh/flotilla/internal/target"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
 
@@ -38,7 +41,7 @@ func shallow(obj client.Object) client.Object {
 
 // fill puts what the board knows into an object's status. It touches only the
 // fields that this controller owns.
-func (c *Controller) fill(name types.NamespacedName, obj client.Object) {
+func (c *Controller) fill(ctx context.Context, name types.NamespacedName, obj client.Object) error {
 	now := c.Clock.Now()
 	switch o := obj.(type) {
 	case *fleet.Bundle:
@@ -60,11 +63,20 @@ func (c *Controller) fill(name types.NamespacedName, obj client.Object) {
 		fleet.SetCondition(&o.Status.Conditions, groupReady(o, r.Ready), now)
 	case *fleet.GitRepo:
 		r := c.board.GitRepo(name, o.Status.GitJobStatus)
-		fillBase(&o.Status.StatusBase, r, c.readyOf(o, r.Ready), now)
+		ready, err := c.readyOf(ctx, o, r.Ready)
+		if err != nil {
+			return err
+		}
+		fillBase(&o.Status.StatusBase, r, ready, now)
 	case *fleet.HelmOp:
 		r := c.board.HelmOp(name)
-		fillBase(&o.Status.StatusBase, r, c.readyOfOp(o, r.Ready), now)
+		ready, err := c.readyOfOp(ctx, o, r.Ready)
+		if err != nil {
+			return err
+		}
+		fillBase(&o.Status.StatusBase, r, ready, now)
 	}
+	return nil
 }
 
 // fillBase fills what GitRepos and HelmOps have in common.
@@ -94,49 +106,55 @@ func blocked(conditions []fleet.Condition, by ...blocker) (fleet.Condition, bool
 }
 
 // readyOfOp is the Ready condition of a HelmOp.
-func (c *Controller) readyOfOp(op *fleet.HelmOp, deployed fleet.Condition) fleet.Condition {
+func (c *Controller) readyOfOp(ctx context.Context, op *fleet.HelmOp, deployed fleet.Condition) (fleet.Condition, error) {
 	if why, ok := blocked(op.Status.Conditions, blocker{fleet.ConditionAccepted, metav1.ConditionFalse}); ok {
-		return why
+		return why, nil
 	}
 	b := &fleet.Bundle{}
-	err := c.cache.Get(context.Background(), client.ObjectKeyFromObject(op), b, client.UnsafeDisableDeepCopy)
-	if err != nil {
+	err := c.cache.Get(ctx, client.ObjectKeyFromObject(op), b, client.UnsafeDisableDeepCopy)
+	if apierrors.IsNotFound(err) {
 		return fleet.Condition{Type: fleet.ConditionReady, Status: metav1.ConditionUnknown, Reason: "WaitingForChart",
-			Message: "the chart has not been fetched yet"}
+			Message: "the chart has not been fetched yet"}, nil
+	}
+	if err != nil {
+		return fleet.Condition{}, fmt.Errorf("read the bundle of HelmOp %s/%s: %w", op.Namespace, op.Name, err)
 	}
 	if behind(b) && deployed.Status == metav1.ConditionTrue {
-		return reconcile.Working("its newest version")
+		return reconcile.Working("its newest version"), nil
 	}
-	return deployed
+	return deployed, nil
 }
 
 // readyOf is the Ready condition of a GitRepo: what stands in the way of its
 // newest commit goes before what its deployments say.
-func (c *Controller) readyOf(repo *fleet.GitRepo, deployed fleet.Condition) fleet.Condition {
+func (c *Controller) readyOf(ctx context.Context, repo *fleet.GitRepo, deployed fleet.Condition) (fleet.Condition, error) {
 	why, ok := blocked(repo.Status.Conditions, blocker{fleet.ConditionAccepted, metav1.ConditionFalse},
 		blocker{fleet.ConditionGitPolling, metav1.ConditionFalse}, blocker{fleet.ConditionStalled, metav1.ConditionTrue})
 	if ok {
-		return why
+		return why, nil
 	}
 	if repo.Status.PollingCommit == "" || repo.Status.Commit == "" {
 		return fleet.Condition{Type: fleet.ConditionReady, Status: metav1.ConditionUnknown, Reason: "WaitingForCommit",
-			Message: "the repository has not been read yet"}
+			Message: "the repository has not been read yet"}, nil
 	}
 	bundles := &fleet.BundleList{}
-	err := c.cache.List(context.Background(), bundles, client.InNamespace(repo.Namespace),
+	err := c.cache.List(ctx, bundles, client.InNamespace(repo.Namespace),
 		client.MatchingLabels{fleet.RepoLabel: repo.Name}, client.UnsafeDisableDeepCopy)
+	if err != nil {
+		return fleet.Condition{}, fmt.Errorf("list the bundles of GitRepo %s/%s: %w", repo.Namespace, repo.Name, err)
+	}
 	for i := range bundles.Items {
-		if err == nil && behind(&bundles.Items[i]) && deployed.Status == metav1.ConditionTrue {
-			return reconcile.Working("bundle " + bundles.Items[i].Name)
+		if behind(&bundles.Items[i]) && deployed.Status == metav1.ConditionTrue {
+			return reconcile.Working("bundle " + bundles.Items[i].Name), nil
 		}
 	}
-	return deployed
+	return deployed, nil
 }
 
 // groupReady is the Ready condition of a ClusterGroup: what its clusters say,
 // where anybody can tell who they are.
 func groupReady(g *fleet.ClusterGroup, deployed fleet.Condition) fleet.Condition {
-	if _, err := selectorOf(g); err != nil {
+	if _, err := target.Selector("selector", g.Spec.Selector); err != nil {
 		return reconcile.Outcome(fleet.ConditionReady, err)
 	}
 	return deployed

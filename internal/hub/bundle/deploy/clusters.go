@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flotilla-sh/flotilla/internal/hub/groups"
 	"github.com/flotilla-sh/flotilla/internal/names"
 	"github.com/flotilla-sh/flotilla/internal/pipeline"
 	"github.com/flotilla-sh/flotilla/internal/target"
@@ -43,11 +44,11 @@ func (c *Controller) candidates(ctx context.Context, bundle *fleet.Bundle) ([]pi
 	}
 	var out []pipeline.Cluster
 	for _, ns := range namespaces {
-		groups, err := groupsIn(ctx, c.Client, ns)
+		groups, err := groups.In(ctx, c.Client, ns)
 		if err != nil {
 			return nil, err
 		}
-		if err := invalidGroup(bundle, groups); err != nil {
+		if err := unclear(bundle, groups); err != nil {
 			return nil, err
 		}
 		clusters, err := c.clustersIn(ctx, ns, groups)
@@ -59,7 +60,7 @@ func (c *Controller) candidates(ctx context.Context, bundle *fleet.Bundle) ([]pi
 	return out, nil
 }
 
-func (c *Controller) clustersIn(ctx context.Context, namespace string, groups []group) ([]pipeline.Cluster, error) {
+func (c *Controller) clustersIn(ctx context.Context, namespace string, groups target.Groups) ([]pipeline.Cluster, error) {
 	clusters := &fleet.ClusterList{}
 	if err := c.Client.List(ctx, clusters, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("list clusters: %w", err)
@@ -121,45 +122,17 @@ func addNamespaces(ctx context.Context, from client.Reader, by labels.Selector, 
 	return nil
 }
 
-// group is a cluster group with its selector compiled, or why that cannot be.
-type group struct {
-	target.Group
-	selector labels.Selector
-	err      error
-}
-
-// groupsIn returns the cluster groups of a namespace, as from has them.
-func groupsIn(ctx context.Context, from client.Reader, namespace string) ([]group, error) {
-	list := &fleet.ClusterGroupList{}
-	if err := from.List(ctx, list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("list cluster groups: %w", err)
-	}
-	out := make([]group, len(list.Items))
-	for i := range list.Items {
-		g := &list.Items[i]
-		out[i].Group = target.Group{Name: g.Name, Labels: g.Labels}
-		out[i].selector, out[i].err = target.Selector("ClusterGroup "+client.ObjectKeyFromObject(g).String()+": selector", g.Spec.Selector)
-	}
-	return out, nil
-}
-
-// invalidGroup is the error of the first group whose selector is invalid and
-// which a target or restriction of the bundle asks for. Others may be broken.
-func invalidGroup(bundle *fleet.Bundle, groups []group) error {
-	at := slices.IndexFunc(groups, func(g group) bool { return g.err != nil })
-	if at < 0 {
+// unclear is why nobody can say who is in a group that a target or restriction of
+// the bundle asks for.
+func unclear(bundle *fleet.Bundle, groups target.Groups) error {
+	if groups.Valid() {
 		return nil
 	}
 	matcher, err := target.NewMatcher(targeting(bundle))
 	if err != nil {
 		return err
 	}
-	for _, g := range groups[at:] {
-		if g.err != nil && matcher.AsksFor(g.Group) {
-			return g.err
-		}
-	}
-	return nil
+	return groups.Unclear(matcher)
 }
 
 // targeting is what targeting sees of a bundle, without values in Secrets.
@@ -179,22 +152,17 @@ func namespaceOf(cluster *fleet.Cluster) string {
 	return names.ClusterNamespace(cluster.Namespace, cluster.Name)
 }
 
-// view is what targeting sees of a cluster. It is in no group whose selector is
-// invalid; nothing is decided for those who ask for one.
-func view(cluster *fleet.Cluster, groups []group) target.Cluster {
+// view is what targeting sees of a cluster.
+func view(cluster *fleet.Cluster, groups target.Groups) target.Cluster {
 	v := target.Cluster{
 		Namespace: cluster.Namespace, Name: cluster.Name,
 		DeploymentNamespace: namespaceOf(cluster),
 		Labels:              cluster.Labels, Annotations: cluster.Annotations,
+		Groups: groups.Of(cluster.Labels),
 		Paused: cluster.Spec.Paused,
 	}
 	if cluster.Spec.TemplateValues != nil {
 		v.TemplateValues = cluster.Spec.TemplateValues.Data
-	}
-	for _, g := range groups {
-		if g.err == nil && g.selector.Matches(labels.Set(cluster.Labels)) {
-			v.Groups = append(v.Groups, g.Group)
-		}
 	}
 	return v
 }

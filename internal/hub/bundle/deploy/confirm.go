@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-sh/flotilla/internal/deployment"
+	"github.com/flotilla-sh/flotilla/internal/hub/groups"
 	"github.com/flotilla-sh/flotilla/internal/hub/removal"
 	"github.com/flotilla-sh/flotilla/internal/reconcile"
 	"github.com/flotilla-sh/flotilla/internal/target"
@@ -76,18 +77,18 @@ func (c *Controller) liveSelection(ctx context.Context, bundle *fleet.Bundle) (*
 	if err != nil {
 		return nil, err
 	}
-	found := make([][]group, len(namespaces))
+	found := make([]target.Groups, len(namespaces))
 	reads := reconcile.AtMost(readers)
 	for i, ns := range namespaces {
 		reads.Do(func() (err error) {
-			found[i], err = groupsIn(ctx, c.Live, ns)
+			found[i], err = groups.In(ctx, c.Live, ns)
 			return err
 		})
 	}
 	if err := reads.Wait(); err != nil {
 		return nil, err
 	}
-	s := &selection{matcher: matcher, groups: make(map[string][]group, len(namespaces))}
+	s := &selection{matcher: matcher, groups: make(map[string]target.Groups, len(namespaces))}
 	for i, ns := range namespaces {
 		s.groups[ns] = found[i]
 	}
@@ -141,7 +142,7 @@ func noneWanted(*fleet.Cluster) bool { return false }
 type selection struct {
 	matcher *target.Matcher
 	// groups are those of each namespace whose clusters it may go to.
-	groups map[string][]group
+	groups map[string]target.Groups
 }
 
 // selects tells whether the bundle goes to a cluster.
@@ -157,11 +158,11 @@ func (s *selection) selects(cluster *fleet.Cluster) bool {
 func (s *selection) complete() bool {
 	found := map[string]bool{}
 	for _, groups := range s.groups {
-		for _, g := range groups {
-			if g.err != nil && s.matcher.AsksFor(g.Group) {
-				return false
-			}
-			found[g.Name] = true
+		if groups.Unclear(s.matcher) != nil {
+			return false
+		}
+		for _, name := range groups.Names() {
+			found[name] = true
 		}
 	}
 	return !slices.ContainsFunc(s.matcher.GroupNames(), func(name string) bool { return !found[name] })

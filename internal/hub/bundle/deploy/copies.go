@@ -32,8 +32,8 @@ func (c *Controller) follow(ctx context.Context, mgr ctrl.Manager) (source.Sourc
 		case <-ctx.Done():
 		}
 	})
-	return source.Channel(changes, gathered(func(_ context.Context, obj client.Object) []ctrl.Request {
-		return []ctrl.Request{{NamespacedName: client.ObjectKeyFromObject(obj)}}
+	return source.Channel(changes, gathered(func(_ context.Context, obj client.Object) ([]ctrl.Request, error) {
+		return []ctrl.Request{{NamespacedName: client.ObjectKeyFromObject(obj)}}, nil
 	})), nil
 }
 

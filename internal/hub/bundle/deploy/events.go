@@ -14,6 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
+	"github.com/flotilla-sh/flotilla/internal/hub/groups"
+	"github.com/flotilla-sh/flotilla/internal/reconcile"
 	"github.com/flotilla-sh/flotilla/internal/target"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
@@ -27,11 +29,15 @@ type queue = workqueue.TypedRateLimitingInterface[ctrl.Request]
 
 // gathered enqueues after a while what an object maps to. The first list says
 // nothing that the bundles on it do not say themselves.
-func gathered(bundles func(context.Context, client.Object) []ctrl.Request) handler.EventHandler {
+func gathered(bundles func(context.Context, client.Object) ([]ctrl.Request, error)) handler.EventHandler {
 	add := func(ctx context.Context, q queue, obj client.Object) {
-		for _, r := range bundles(ctx, obj) {
-			q.AddAfter(r, gatherFor)
-		}
+		reconcile.Persist(ctx, func() error {
+			found, err := bundles(ctx, obj)
+			for _, r := range found {
+				q.AddAfter(r, gatherFor)
+			}
+			return err
+		})
 	}
 	return handler.Funcs{
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) {
@@ -45,8 +51,8 @@ func gathered(bundles func(context.Context, client.Object) []ctrl.Request) handl
 	}
 }
 
-func ofDeployment(_ context.Context, obj client.Object) []ctrl.Request {
-	return []ctrl.Request{{NamespacedName: bundleOf(obj)}}
+func ofDeployment(_ context.Context, obj client.Object) ([]ctrl.Request, error) {
+	return []ctrl.Request{{NamespacedName: bundleOf(obj)}}, nil
 }
 
 // deploymentChanges passes what this controller must answer: a deployment that
@@ -67,20 +73,23 @@ func deploymentChanges() predicate.Predicate {
 // clusterEvents maps a cluster that came, went or changed to the bundles that
 // may give it something else now.
 func (c *Controller) clusterEvents() handler.EventHandler {
+	look := func(ctx context.Context, q queue, before, after *fleet.Cluster) {
+		reconcile.Persist(ctx, func() error { return c.enqueueAffected(ctx, q, before, after) })
+	}
 	return handler.Funcs{
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) {
 			if !e.IsInInitialList {
-				c.enqueueAffected(ctx, q, nil, e.Object.(*fleet.Cluster))
+				look(ctx, q, nil, e.Object.(*fleet.Cluster))
 			}
 		},
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
 			before, after := e.ObjectOld.(*fleet.Cluster), e.ObjectNew.(*fleet.Cluster)
 			if targetingSees(before, after) {
-				c.enqueueAffected(ctx, q, before, after)
+				look(ctx, q, before, after)
 			}
 		},
 		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) {
-			c.enqueueAffected(ctx, q, e.Object.(*fleet.Cluster), nil)
+			look(ctx, q, e.Object.(*fleet.Cluster), nil)
 		},
 	}
 }
@@ -104,9 +113,12 @@ func (c *Controller) reportEvents() handler.EventHandler {
 		if obj.GetName() != fleet.CapabilitiesName || key.Name == "" {
 			return
 		}
-		if err := c.Client.Get(ctx, key, cluster, client.UnsafeDisableDeepCopy); err == nil {
-			c.enqueueAffected(ctx, q, nil, cluster)
-		}
+		reconcile.Persist(ctx, func() error {
+			if err := c.Client.Get(ctx, key, cluster, client.UnsafeDisableDeepCopy); err != nil {
+				return client.IgnoreNotFound(err)
+			}
+			return c.enqueueAffected(ctx, q, nil, cluster)
+		})
 	}
 	return handler.Funcs{
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) {
@@ -124,77 +136,85 @@ func (c *Controller) reportEvents() handler.EventHandler {
 
 // enqueueAffected enqueues the bundles that the change of a cluster from before
 // to after, of which one may be nil, can affect.
-func (c *Controller) enqueueAffected(ctx context.Context, q queue, before, after *fleet.Cluster) {
-	was, is := c.viewOf(ctx, before), c.viewOf(ctx, after)
-	if was == nil && is == nil {
-		return
+func (c *Controller) enqueueAffected(ctx context.Context, q queue, before, after *fleet.Cluster) error {
+	was, err := c.viewOf(ctx, before)
+	if err != nil {
+		return err
+	}
+	is, err := c.viewOf(ctx, after)
+	if err != nil || was == nil && is == nil {
+		return err
 	}
 	one := after
 	if one == nil {
 		one = before
 	}
-	for _, bundle := range c.near(ctx, one.Namespace) {
+	near, err := c.near(ctx, one.Namespace)
+	for _, bundle := range near {
 		matcher, err := target.NewMatcher(targeting(bundle))
 		// Values in a Secret may have templates that nobody sees here.
 		if err != nil || bundle.Spec.ValuesHash != "" || matcher.Affected(was, is) {
 			q.AddAfter(ctrl.Request{NamespacedName: client.ObjectKeyFromObject(bundle)}, gatherFor)
 		}
 	}
+	return err
 }
 
 // viewOf is what targeting sees of a cluster; nil for one that is not
 // registered.
-func (c *Controller) viewOf(ctx context.Context, cluster *fleet.Cluster) *target.Cluster {
+func (c *Controller) viewOf(ctx context.Context, cluster *fleet.Cluster) (*target.Cluster, error) {
 	if cluster == nil || !registered(cluster) {
-		return nil
+		return nil, nil //nolint:nilnil // most clusters are there, and many changes have one side alone
 	}
-	groups, err := groupsIn(ctx, c.Client, cluster.Namespace)
+	groups, err := groups.In(ctx, c.Client, cluster.Namespace)
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	v := view(cluster, groups)
-	return &v
+	return &v, nil
 }
 
 // bundlesNear maps an object to all bundles that may select clusters of its
 // namespace.
-func (c *Controller) bundlesNear(ctx context.Context, obj client.Object) []ctrl.Request {
-	var out []ctrl.Request
-	for _, bundle := range c.near(ctx, obj.GetNamespace()) {
-		out = append(out, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(bundle)})
+func (c *Controller) bundlesNear(ctx context.Context, obj client.Object) ([]ctrl.Request, error) {
+	near, err := c.near(ctx, obj.GetNamespace())
+	out := make([]ctrl.Request, len(near))
+	for i, bundle := range near {
+		out[i].NamespacedName = client.ObjectKeyFromObject(bundle)
 	}
-	return out
+	return out, err
 }
 
 // near returns the bundles of a namespace and of those that mappings connect
 // with others, as the cache has them.
-func (c *Controller) near(ctx context.Context, namespace string) []*fleet.Bundle {
+func (c *Controller) near(ctx context.Context, namespace string) ([]*fleet.Bundle, error) {
 	namespaces := map[string]bool{namespace: true}
 	mappings := &fleet.BundleNamespaceMappingList{}
-	if err := c.Client.List(ctx, mappings, client.UnsafeDisableDeepCopy); err == nil {
-		for i := range mappings.Items {
-			namespaces[mappings.Items[i].Namespace] = true
-		}
+	if err := c.Client.List(ctx, mappings, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, err
+	}
+	for i := range mappings.Items {
+		namespaces[mappings.Items[i].Namespace] = true
 	}
 	var out []*fleet.Bundle
 	for ns := range namespaces {
 		bundles := &fleet.BundleList{}
 		if err := c.Client.List(ctx, bundles, client.InNamespace(ns), client.UnsafeDisableDeepCopy); err != nil {
-			continue
+			return out, err
 		}
 		for i := range bundles.Items {
 			out = append(out, &bundles.Items[i])
 		}
 	}
-	return out
+	return out, nil
 }
 
 // bundlesAt maps a Secret with a registry to the bundles whose content goes
 // there.
-func (c *Controller) bundlesAt(ctx context.Context, obj client.Object) []ctrl.Request {
+func (c *Controller) bundlesAt(ctx context.Context, obj client.Object) ([]ctrl.Request, error) {
 	list := &fleet.BundleList{}
 	if err := c.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
-		return nil
+		return nil, err
 	}
 	var out []ctrl.Request
 	for i := range list.Items {
@@ -202,5 +222,5 @@ func (c *Controller) bundlesAt(ctx context.Context, obj client.Object) []ctrl.Re
 			out = append(out, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
 		}
 	}
-	return out
+	return out, nil
 }
