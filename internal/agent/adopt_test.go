@@ -248,7 +248,7 @@ func TestAdoptionLeavesControllersWhatTheyHave(t *testing.T) {
 	w.rancherFleet(shop, installed(shop)[1:2])
 	live := w.must("apps/v1/Deployment", shop, "web")
 	w.edit(live, "kube-controller-manager", `{"metadata":{"annotations":{"deployment.kubernetes.io/revision":"3"}}}`)
-	w.scale(live, 5)
+	w.scale(live, 5, "hpa")
 	w.deploy("web", []string{deployment(shop, "web")}, taking)
 	w.start()
 	w.until("web", applied)
@@ -331,11 +331,11 @@ func (w *world) loseState() {
 	}
 }
 
-// scale sets the number of replicas as an autoscaler does.
-func (w *world) scale(live *unstructured.Unstructured, replicas int32) {
+// scale sets the number of replicas as autoscalers and kubectl do.
+func (w *world) scale(live *unstructured.Unstructured, replicas int32, program string) {
 	w.t.Helper()
 	scale := &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: replicas}}
-	if err := server.client.SubResource("scale").Update(w.ctx, live, client.WithSubResourceBody(scale), client.FieldOwner("hpa")); err != nil {
+	if err := server.client.SubResource("scale").Update(w.ctx, live, client.WithSubResourceBody(scale), client.FieldOwner(program)); err != nil {
 		w.t.Fatal(err)
 	}
 }

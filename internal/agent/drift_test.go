@@ -6,8 +6,7 @@ import (
 	"testing"
 	"time"
 
-	autoscalingv1 "k8s.io/api/autoscaling/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
@@ -90,10 +89,8 @@ func TestWhatIsNoDrift(t *testing.T) {
 	live := w.must("apps/v1/Deployment", shop, "web")
 	w.edit(live, "someone", `{"metadata":{"labels":{"foreign":"label"}},"spec":{"minReadySeconds":3}}`)
 	w.edit(w.must("v1/ConfigMap", shop, "cm"), "someone", `{"data":{"foreign":"key"}}`)
-	scale := &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: 5}}
-	if err := server.client.SubResource("scale").Update(w.ctx, live, client.WithSubResourceBody(scale), client.FieldOwner("hpa")); err != nil {
-		t.Fatal(err)
-	}
+	w.apply(autoscaler(shop, "web"))
+	w.scale(live, 5, "kube-controller-manager")
 	w.never("web", func(bd *fleet.BundleDeployment) bool { return len(bd.Status.ModifiedStatus) > 0 })
 
 	// An upgrade leaves the number of replicas to the autoscaler as well.
@@ -102,6 +99,61 @@ func TestWhatIsNoDrift(t *testing.T) {
 	if got := w.must("apps/v1/Deployment", shop, "web").Object["spec"].(map[string]any)["replicas"]; got != int64(5) {
 		t.Errorf("replicas: %v", got)
 	}
+}
+
+func autoscaler(namespace, name string) string {
+	return fmt.Sprintf("apiVersion: autoscaling/v2\nkind: HorizontalPodAutoscaler\nmetadata: {namespace: %[1]s, name: %[2]s}\nspec: {maxReplicas: 9, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: %[2]s}}\n", namespace, name)
+}
+
+// TestScaledByAPerson tells and undoes what was scaled by hand, and what an
+// autoscaler that is gone has left.
+func TestScaledByAPerson(t *testing.T) {
+	w := newWorld(t)
+	shop := w.ns("shop")
+	web := func(replicas, image int) []string {
+		return []string{strings.NewReplacer("replicas: 2", fmt.Sprint("replicas: ", replicas), "app:1", fmt.Sprint("app:", image)).Replace(deployment(shop, "web"))}
+	}
+	has := func(want int64) {
+		t.Helper()
+		live := w.must("apps/v1/Deployment", shop, "web")
+		if got, _, _ := unstructured.NestedInt64(live.Object, "spec", "replicas"); got != want {
+			t.Errorf("replicas: %d, want %d", got, want)
+		}
+	}
+	w.deploy("web", web(2, 1))
+	w.start()
+	w.until("web", applied)
+	w.scale(w.must("apps/v1/Deployment", shop, "web"), 1, "kubectl")
+	bd := w.until("web", modifiedOnce)
+	if m := bd.Status.ModifiedStatus[0]; len(m.Fields) != 1 || m.Fields[0].Path != "spec.replicas" || len(m.By) != 1 || m.By[0].Manager != "kubectl" {
+		t.Errorf("modified: %+v", m)
+	}
+	w.deploy("web", web(7, 1))
+	w.until("web", applied)
+	has(7)
+
+	w.apply(autoscaler(shop, "web"))
+	w.scale(w.must("apps/v1/Deployment", shop, "web"), 5, "kube-controller-manager")
+	w.never("web", func(bd *fleet.BundleDeployment) bool { return len(bd.Status.ModifiedStatus) > 0 })
+	w.deploy("web", web(7, 2))
+	w.until("web", applied)
+	has(5)
+	if err := server.client.Delete(w.ctx, w.must("autoscaling/v2/HorizontalPodAutoscaler", shop, "web")); err != nil {
+		t.Fatal(err)
+	}
+	w.deploy("web", web(7, 3))
+	w.until("web", applied)
+	has(7)
+
+	w.deploy("web", web(7, 3), func(bd *fleet.BundleDeployment) { bd.Spec.CorrectDrift = &fleet.CorrectDrift{Enabled: true} })
+	w.until("web", applied)
+	w.scale(w.must("apps/v1/Deployment", shop, "web"), 1, "kubectl")
+	w.eventually(func() error {
+		if got, _, _ := unstructured.NestedInt64(w.must("apps/v1/Deployment", shop, "web").Object, "spec", "replicas"); got != 7 {
+			return fmt.Errorf("replicas: %d", got)
+		}
+		return nil
+	})
 }
 
 // never gives the agent time to see what happened, by an edit that it does

@@ -47,9 +47,9 @@ type Options struct {
 type Live struct {
 	// Changed is true where it is not as it was applied.
 	Changed bool
-	// ScaleCeded is true where spec.replicas was last written through the
-	// scale subresource: it is an autoscaler's from then on.
-	ScaleCeded bool
+	// ScaledBy wrote spec.replicas last, through the scale subresource: it is
+	// that program's where it is an autoscaler.
+	ScaledBy string
 }
 
 // Deployment is the input of one apply.

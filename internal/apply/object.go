@@ -45,12 +45,12 @@ func (r *run) unchanged(it item) bool {
 // apply brings one object to what is wanted.
 func (r *run) apply(ctx context.Context, it item) outcome {
 	known := r.intended(it)
-	live := r.plan.deployment.live(it.ref)
 	if r.unchanged(it) {
 		return outcome{entry: &known, action: Unchanged}
 	}
-	if live.ScaleCeded {
-		it.obj = withoutReplicas(it.obj)
+	it, err := r.ceding(ctx, it)
+	if err != nil {
+		return outcome{entry: &known, err: err}
 	}
 	head, under, err := r.write(ctx, it, guard{uid: types.UID(known.UID), found: known.Found})
 	switch {
@@ -218,13 +218,6 @@ func (r *run) replace(ctx context.Context, it item, g guard) error {
 		}
 		return false, err
 	})
-}
-
-// withoutReplicas leaves the number of replicas to the autoscaler.
-func withoutReplicas(obj *unstructured.Unstructured) *unstructured.Unstructured {
-	obj = obj.DeepCopy()
-	unstructured.RemoveNestedField(obj.Object, "spec", "replicas")
-	return obj
 }
 
 // OwnedFields returns a digest of the field set that manager has applied.

@@ -171,11 +171,12 @@ func (r *run) trial(ctx context.Context, items []int) map[int]refused {
 
 // try tries to write one item, and returns why it would fail.
 func (r *run) try(ctx context.Context, it item) refused {
-	if r.plan.deployment.live(it.ref).ScaleCeded {
-		it.obj = withoutReplicas(it.obj)
+	it, err := r.ceding(ctx, it)
+	if err != nil {
+		return refused{cause: err, err: err}
 	}
 	g := guard{uid: types.UID(r.intended(it).UID)}
-	_, err := r.send(ctx, it, g, metav1.DryRunAll)
+	_, err = r.send(ctx, it, g, metav1.DryRunAll)
 	if err == nil || tellsNothing(err) {
 		return refused{}
 	}

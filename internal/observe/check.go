@@ -109,7 +109,7 @@ func (c *Checker) driftOnce(ctx context.Context, desired *unstructured.Unstructu
 	if err != nil {
 		return Finding{}, false, err
 	}
-	finding.Drift, err = drift(wanted, live, w)
+	finding.Drift, err = c.drift(ctx, wanted, live, w)
 	return finding, moved(wanted, live), err
 }
 
@@ -138,7 +138,7 @@ func (c *Checker) dressedOnce(ctx context.Context, w Wanted) (f Finding, again b
 	if err != nil {
 		return Finding{}, false, err
 	}
-	finding.Drift, err = drift(wanted, live, w)
+	finding.Drift, err = c.drift(ctx, wanted, live, w)
 	return finding, moved(wanted, live), err
 }
 
@@ -168,17 +168,24 @@ func modified(ref apply.Ref) *fleet.ModifiedStatus {
 }
 
 // drift compares the live object with what an apply would make of it.
-func drift(wanted, live *unstructured.Unstructured, of Wanted) (*fleet.ModifiedStatus, error) {
+func (c *Checker) drift(ctx context.Context, wanted, live *unstructured.Unstructured, of Wanted) (*fleet.ModifiedStatus, error) {
 	ref := apply.RefOf(live)
 	by := writers(wanted.GetManagedFields(), live.GetManagedFields(), of.Owner.Manager)
-	ceded := replicasCeded(live.GetManagedFields())
+	scaledBy := apply.ScaledBy(live.GetManagedFields())
 	if err := masked(wanted, live); err != nil {
 		return nil, err
 	}
 	w, l := compared(wanted), compared(live)
 	fields := of.Rules.keep(ref, differences(w, l))
-	if ceded {
-		fields = slices.DeleteFunc(fields, func(f field) bool { return f.pointer == "/spec/replicas" })
+	isReplicas := func(f field) bool { return f.pointer == "/spec/replicas" }
+	if slices.ContainsFunc(fields, isReplicas) {
+		autoscaled, err := c.as(of).Autoscaled(ctx, ref, scaledBy)
+		if err != nil {
+			return nil, err
+		}
+		if autoscaled {
+			fields = slices.DeleteFunc(fields, isReplicas)
+		}
 	}
 	if len(fields) == 0 {
 		return nil, nil //nolint:nilnil // no difference is no drift

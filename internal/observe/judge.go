@@ -28,7 +28,8 @@ type tracked struct {
 	look     Look
 	// missing is true where a watch said that the object is gone.
 	missing bool
-	scaled  bool
+	// scaledBy is whom it was last scaled by.
+	scaledBy string
 	// quiet is how long the next look at mere writes of others is put off.
 	quiet     time.Duration
 	notBefore time.Time

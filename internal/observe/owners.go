@@ -39,18 +39,3 @@ func setOf(entries []metav1.ManagedFieldsEntry, manager string) *fieldpath.Set {
 	}
 	return fieldpath.NewSet()
 }
-
-// replicasCeded tells whether spec.replicas was last written through the scale
-// subresource.
-func replicasCeded(entries []metav1.ManagedFieldsEntry) bool {
-	for _, e := range entries {
-		if e.Subresource != "scale" || e.FieldsV1 == nil {
-			continue
-		}
-		set, err := ssa.FieldsToSet(*e.FieldsV1)
-		if err == nil && set.Has(fieldpath.MakePathOrDie("spec", "replicas")) {
-			return true
-		}
-	}
-	return false
-}

@@ -16,22 +16,19 @@ type Seen struct {
 	Fields string
 	// Writes changes with every write of others that is not to the status.
 	Writes string
-	// ScaleCeded is true where spec.replicas was written through the scale
-	// subresource.
-	ScaleCeded bool
+	// ScaledBy wrote spec.replicas through the scale subresource.
+	ScaledBy string
 }
 
 // seenOf extracts what matters from an object's metadata.
 func seenOf(meta *metav1.ObjectMeta, manager string) Seen {
 	s := Seen{
 		UID: string(meta.UID), ResourceVersion: meta.ResourceVersion, Generation: meta.Generation,
-		Fields: apply.OwnedFields(meta.ManagedFields, manager),
+		Fields:   apply.OwnedFields(meta.ManagedFields, manager),
+		ScaledBy: apply.ScaledBy(meta.ManagedFields),
 	}
 	if meta.Generation == 0 {
 		s.Writes = writesOf(meta.ManagedFields, manager)
-	}
-	for _, e := range meta.ManagedFields {
-		s.ScaleCeded = s.ScaleCeded || e.Subresource == "scale"
 	}
 	return s
 }

@@ -79,7 +79,7 @@ func (t *Tracker) Accept(label string, ref apply.Ref, seen Seen) {
 	} else {
 		o.quiet, o.notBefore = 0, time.Time{}
 	}
-	o.accepted, o.scaled = seen, seen.ScaleCeded
+	o.accepted, o.scaledBy = seen, seen.ScaledBy
 }
 
 // Live returns what is known of an object without reading it.
@@ -90,7 +90,7 @@ func (t *Tracker) Live(label string, ref apply.Ref) apply.Live {
 	if o == nil {
 		return apply.Live{}
 	}
-	return apply.Live{Changed: o.look == LookDrift || o.missing, ScaleCeded: o.scaled}
+	return apply.Live{Changed: o.look == LookDrift || o.missing, ScaledBy: o.scaledBy}
 }
 
 func (t *Tracker) object(label string, ref apply.Ref) *tracked {

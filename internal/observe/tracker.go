@@ -219,7 +219,7 @@ func (t *Tracker) sighted(g *group, ref apply.Ref, seen *Seen) Look {
 		o.look, o.missing = LookDrift, true
 		return LookDrift
 	}
-	o.scaled = seen.ScaleCeded
+	o.scaledBy = seen.ScaledBy
 	if o.accepted.Writes == "" && seen.Fields == o.accepted.Fields {
 		o.accepted.Writes = seen.Writes
 	}
