@@ -14,6 +14,7 @@ import (
 	"github.com/flotilla-sh/flotilla/charts"
 	"github.com/flotilla-sh/flotilla/internal/bundle"
 	"github.com/flotilla-sh/flotilla/internal/hub/memory"
+	"github.com/flotilla-sh/flotilla/internal/source/git"
 )
 
 // deployment renders the Deployment of the hub's chart with a values file.
@@ -87,6 +88,40 @@ func TestHubOfTheChartFitsIntoItsMemory(t *testing.T) {
 			got.Render, got.Own = got.Render>>20, got.Own>>20
 			if got != tt.want {
 				t.Errorf("%+v, want %+v", got, tt.want)
+			}
+		})
+	}
+}
+
+// The volume is as large as the hub ever needs: a volume that is too small is no
+// error that the hub sees, but the end of its pod.
+func TestCacheOfTheChartFitsIntoItsVolume(t *testing.T) {
+	for values, want := range map[string]int64{ // in MiB
+		"":                           4352,
+		"gitCacheSize: 4Gi":          10496,
+		"gitCacheSize: 500M":         3257, // 953 MiB of clones
+		"gitCacheSize: 1":            2304,
+		"gitCacheSize: 0":            0,
+		"gitCacheSize: \"0\"":        0,
+		"chartLimits: {size: 128Mi}": 4864,
+		"{gitCacheSize: 4294967296, chartLimits: {size: 134217728}}": 11008,
+	} {
+		t.Run(values, func(t *testing.T) {
+			d, err := deployment(t, values)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f := parsed(t, d)
+			var got int64
+			for _, v := range d.Spec.Template.Spec.Volumes {
+				if v.Name == "cache" && v.EmptyDir.SizeLimit != nil {
+					got = v.EmptyDir.SizeLimit.Value()
+				}
+			}
+			const packedAtOnce, charts, indexes = 8, 256 << 20, 160 << 20
+			needed := 2*f.hub.GitCacheSize + charts + packedAtOnce*(f.hub.Charts.Size+git.SmallFetch+indexes)
+			if got>>20 != want || want > 0 && got != needed {
+				t.Errorf("%d MiB, want %d, and the flags need %d", got>>20, want, needed>>20)
 			}
 		})
 	}

@@ -88,7 +88,7 @@ func (s *Session) fetchArchive(ctx context.Context, address, digest string, a Ac
 }
 
 // indexFile is the index of a repository, or why there is none. It is asked for
-// once in a session.
+// once in a session, but where indexes are large.
 type indexFile struct {
 	file *os.File
 	err  error
@@ -100,6 +100,7 @@ func (s *Session) index(ctx context.Context, c *client, repo string, a Access) (
 	if known, ok := s.indexes[key]; ok {
 		return known.file, known.err
 	}
+	s.forgetIndexes()
 	file, err := s.store.temporary()
 	if err == nil {
 		address, query := splitQuery(repo)
@@ -110,6 +111,28 @@ func (s *Session) index(ctx context.Context, c *client, repo string, a Access) (
 	}
 	s.indexes[key] = indexFile{file, err}
 	return file, err
+}
+
+// forgetIndexes drops the indexes so far where they are large: a GitRepo can name
+// any number of repositories.
+func (s *Session) forgetIndexes() {
+	total := int64(0)
+	for _, known := range s.indexes {
+		if known.err == nil {
+			if info, err := known.file.Stat(); err == nil {
+				total += info.Size()
+			}
+		}
+	}
+	if total <= indexesKept {
+		return
+	}
+	for key, known := range s.indexes {
+		if known.err == nil {
+			discard(known.file)
+			delete(s.indexes, key)
+		}
+	}
 }
 
 func splitQuery(address string) (rest, query string) {

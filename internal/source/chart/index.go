@@ -14,6 +14,9 @@ const (
 	// indexLimit bounds the index of a repository; it is read as a stream. The
 	// largest in use have some 30 MB.
 	indexLimit = 128 << 20
+	// indexesKept is how many bytes of indexes a session keeps while it asks for
+	// another.
+	indexesKept = 32 << 20
 	// entryLimit bounds what is said of one chart, and an index that must be
 	// parsed as a whole.
 	entryLimit = 8 << 20

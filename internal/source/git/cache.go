@@ -26,6 +26,10 @@ type Cache struct {
 	maxPacks int
 	// limit is how many bytes stay on disk; 0 is no bound.
 	limit int64
+	// small is what a transfer may bring without the turn of large ones; 0 where
+	// none has to wait.
+	small int64
+	large chan struct{}
 
 	sweeping sync.Mutex
 
@@ -39,13 +43,14 @@ func NewCache(dir string) (*Cache, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("cannot use %s as the Git cache: %w", dir, err)
 	}
-	return &Cache{dir: dir, maxPacks: defaultMaxPacks, repos: map[string]*repository{}}, nil
+	return &Cache{dir: dir, maxPacks: defaultMaxPacks, repos: map[string]*repository{}, large: make(chan struct{}, 1)}, nil
 }
 
 // Bound sets how many bytes the cache may hold, for what is fetched from now on.
-// The repositories used least recently go first; those in use stay.
+// The repositories used least recently go first; those in use stay. While a
+// repository is fetched the disk may need as much again.
 func (c *Cache) Bound(bytes int64) error {
-	c.limit = bytes
+	c.limit, c.small = bytes, SmallFetch
 	return c.sweep()
 }
 
@@ -68,18 +73,6 @@ func (c *Cache) fetch(ctx context.Context, r Remote, commit string) (*tree, erro
 		return nil, fault.Stall(ReasonCommitNotFound, fmt.Errorf("%q is not a full commit hash", commit))
 	}
 	return c.fetchWithin(ctx, r, plumbing.NewHash(strings.ToLower(commit)), c.limit)
-}
-
-// fetchWithin ends a transfer beyond so many bytes; 0 is no bound.
-func (c *Cache) fetchWithin(ctx context.Context, r Remote, want plumbing.Hash, limit int64) (*tree, error) {
-	repo := c.repository(r.repositoryID())
-	files, err := repo.open(ctx, fetching{repo, r, want, limit})
-	if repo.moved.Swap(false) {
-		if sweepErr := c.sweep(); err == nil {
-			err = sweepErr
-		}
-	}
-	return files, err
 }
 
 // open fetches what is missing and shows a commit as a tree.

@@ -21,6 +21,8 @@ type fetching struct {
 	want   plumbing.Hash
 	// limit is how many bytes one transfer may bring; 0 is no bound.
 	limit int64
+	// small ends a transfer sooner, which may be tried again without; 0 for none.
+	small int64
 }
 
 // obtain returns a store that has the commit, from disk or from the server.
@@ -187,6 +189,9 @@ func (f fetching) transfer(ctx context.Context, s *store, what choose) (asked bo
 		return false, nil
 	}
 	s.limit = f.limit
+	if f.small > 0 {
+		s.limit = f.small
+	}
 	f.repo.moved.Store(true)
 	if err := s.pull(ctx, conn, refs, a); err != nil {
 		return false, f.failed(ctx, err)
@@ -209,6 +214,9 @@ func broken(err error) bool {
 func (f fetching) failed(ctx context.Context, err error) error {
 	if over, ok := errors.AsType[*inflated](err); ok {
 		return wait(retryTooLarge, ReasonTooLarge, "the repository %s cannot be taken: %w", f.remote.place(), over)
+	}
+	if errors.Is(err, errTooLarge) && f.small > 0 {
+		return errSmall
 	}
 	if errors.Is(err, errTooLarge) {
 		return f.tooLarge()
