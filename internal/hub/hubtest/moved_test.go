@@ -2,6 +2,7 @@ package hubtest_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -44,6 +45,21 @@ func (w *whole) gone(objs ...client.Object) {
 	}
 }
 
+// agentOfRancherFleet makes the Bundle with which Rancher Fleet keeps its own
+// agent on a cluster.
+func (w *whole) agentOfRancherFleet(cluster string) *fleet.Bundle {
+	w.Helper()
+	b := &fleet.Bundle{ObjectMeta: w.meta("fleet-agent-" + cluster)}
+	b.Finalizers = []string{"fleet.cattle.io/bundle-finalizer"}
+	b.Spec.Resources = configMap("agent")
+	b.Spec.Helm = &fleet.HelmOptions{TakeOwnership: true}
+	b.Spec.Targets = []fleet.BundleTarget{{ClusterName: cluster, ClusterSelector: &metav1.LabelSelector{
+		MatchExpressions: []metav1.LabelSelectorRequirement{{Key: fleet.NonManagedAgentLabel, Operator: metav1.LabelSelectorOpDoesNotExist}},
+	}}}
+	w.create(b)
+	return b
+}
+
 // TestWhatRancherFleetMadeCanGo moves a hub over: the objects have finalizers
 // that nobody but Rancher Fleet's controller, which runs no more, would take off.
 func TestWhatRancherFleetMadeCanGo(t *testing.T) {
@@ -51,6 +67,7 @@ func TestWhatRancherFleetMadeCanGo(t *testing.T) {
 	w.start()
 	spaces := w.clusters(1)
 	cluster := &fleet.Cluster{ObjectMeta: w.meta("c00")}
+	agent := w.agentOfRancherFleet(cluster.Name)
 	repo := &fleet.GitRepo{ObjectMeta: w.meta("repo")}
 	bundle := &fleet.Bundle{ObjectMeta: w.meta(w.repo(repo.Name))}
 	d := &fleet.BundleDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: spaces[0], Name: bundle.Name}}
@@ -73,6 +90,16 @@ func TestWhatRancherFleetMadeCanGo(t *testing.T) {
 	w.must(w.client.Delete(w.ctx, repo))
 	w.removed(d)
 	w.gone(bundle, repo)
+	w.eventually("say why the agent is not deployed", func() bool {
+		w.exists(agent)
+		rendered := fleet.FindCondition(agent.Status.Conditions, fleet.ConditionRendered)
+		return rendered != nil && rendered.Status == metav1.ConditionFalse && strings.Contains(rendered.Message, "agent of Rancher Fleet")
+	})
+	if w.exists(&fleet.BundleDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: spaces[0], Name: agent.Name}}) {
+		t.Error("the agent of Rancher Fleet is deployed")
+	}
+	w.must(w.client.Delete(w.ctx, agent))
+	w.gone(agent)
 	w.must(w.client.Delete(w.ctx, cluster))
 	w.gone(cluster)
 }

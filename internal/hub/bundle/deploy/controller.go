@@ -8,6 +8,7 @@ package deploy
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"strings"
@@ -103,6 +104,9 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 func (c *Controller) deploy(ctx context.Context, bundle *fleet.Bundle) error {
 	if err := tenancy.Check(ctx, c.Client, bundle.Namespace); err != nil {
 		return err
+	}
+	if why := effect.HoldsBundle(bundle); why != "" {
+		return fault.Stall("RancherFleetAgent", errors.New(why))
 	}
 	facts, err := c.gather(ctx, bundle)
 	if err != nil {
