@@ -4,6 +4,8 @@ import (
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/utils/ptr"
 )
 
@@ -21,6 +23,8 @@ const (
 // seen to change, by the clock of who looks: clocks of holders may be wrong.
 type sight struct {
 	holder   string
+	uid      types.UID
+	version  string
 	renewed  time.Time
 	lifetime time.Duration
 	at       time.Time
@@ -30,6 +34,8 @@ type sight struct {
 func (s sight) next(lease *coordinationv1.Lease, now time.Time) sight {
 	seen := sight{
 		holder:   ptr.Deref(lease.Spec.HolderIdentity, ""),
+		uid:      lease.UID,
+		version:  lease.ResourceVersion,
 		lifetime: time.Duration(ptr.Deref(lease.Spec.LeaseDurationSeconds, int32(expiresAfter/time.Second))) * time.Second,
 		at:       now,
 	}
@@ -40,6 +46,14 @@ func (s sight) next(lease *coordinationv1.Lease, now time.Time) sight {
 		seen.at = s.at
 	}
 	return seen
+}
+
+// follows tells whether what was seen of a Lease comes after the state that was
+// written last. Where it does not, or the Lease is another one or gone, the
+// cluster has lost writes, and those to other objects with them.
+func follows(s sight, last *coordinationv1.Lease) bool {
+	order, err := resourceversion.CompareResourceVersion(s.version, last.ResourceVersion)
+	return s.uid == last.UID && (err != nil || order >= 0)
 }
 
 // judge tells whether an agent may take a Lease: it is free, or its own, or

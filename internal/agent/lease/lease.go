@@ -88,8 +88,8 @@ func (h *Holder) Hold(ctx context.Context, work func(ctx context.Context) error)
 	}
 }
 
-// act works and renews until one of the two ends, and tells whether another
-// agent took the Lease.
+// act works and renews until one of the two ends, and tells whether the Lease was
+// lost: to another agent, or with what the cluster knew.
 func (h *Holder) act(ctx context.Context, work func(ctx context.Context) error) (lost bool, err error) {
 	working, stop := context.WithCancel(ctx)
 	defer stop()
@@ -205,7 +205,6 @@ func (h *Holder) renew(ctx context.Context, lost chan<- struct{}) {
 			failures++
 			pause = retry.After(failures, rand.Float64)
 		case !still:
-			log.Info("another agent has taken over this cluster; this one stops what it does")
 			close(lost)
 			return
 		default:
@@ -232,10 +231,19 @@ func (h *Holder) again(ctx context.Context) (bool, error) {
 	// Somebody wrote or deleted it, which need not be another agent.
 	var seen sight
 	decision, err = h.try(ctx, &seen)
-	if err == nil && decision == taken && h.ours(seen.holder) {
+	switch {
+	case err != nil:
+		return false, err
+	case !follows(seen, lease):
+		logr.FromContextOrDiscard(ctx).Info("this cluster has lost what was written to it, as after a restored backup; beginning anew with what it has")
+		return false, nil
+	case decision == held:
+		return true, nil
+	case h.ours(seen.holder):
 		return false, fmt.Errorf("the Lease changed while it was renewed")
 	}
-	return decision == held, err
+	logr.FromContextOrDiscard(ctx).Info("another agent has taken over this cluster; this one stops what it does", "holder", seen.holder)
+	return false, nil
 }
 
 // release gives the Lease back, so that another agent need not wait.

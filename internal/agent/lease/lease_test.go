@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -12,7 +13,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
 )
 
 // shelf is an API server with one Lease.
@@ -40,7 +43,7 @@ func (s *shelf) answer(change func() error) (*coordinationv1.Lease, error) {
 func (s *shelf) put(l *coordinationv1.Lease) error {
 	s.n++
 	s.lease = l.DeepCopy()
-	s.lease.ResourceVersion = time.Duration(s.n).String()
+	s.lease.ResourceVersion = strconv.Itoa(s.n)
 	return nil
 }
 
@@ -58,6 +61,8 @@ func (s *shelf) Create(_ context.Context, l *coordinationv1.Lease, _ metav1.Crea
 		if s.lease != nil {
 			return apierrors.NewAlreadyExists(resource, Name)
 		}
+		l = l.DeepCopy()
+		l.UID = types.UID(strconv.Itoa(s.n + 1))
 		return s.put(l)
 	})
 }
@@ -81,6 +86,19 @@ func (s *shelf) holder() string {
 		return ""
 	}
 	return *s.lease.Spec.HolderIdentity
+}
+
+// backup returns what brings back the Lease as it is now, and with it how far
+// the API server has counted.
+func (s *shelf) backup() (restore func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	lease, n := s.lease, s.n
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.lease, s.n = lease, n
+	}
 }
 
 func (s *shelf) set(away bool) {
@@ -190,6 +208,66 @@ func TestNothingIsWrittenWhileTheLeaseIsNotRenewed(t *testing.T) {
 	if s.holder() != "" {
 		t.Errorf("%s holds it still", s.holder())
 	}
+}
+
+// TestARestoredClusterIsBegunAnew: what the agent remembers of a cluster that was
+// restored from a backup is not so any more.
+func TestARestoredClusterIsBegunAnew(t *testing.T) {
+	for name, harm := range map[string]func(s *shelf) (restore func()){
+		"to when this agent held it":      (*shelf).backup,
+		"to before there was an agent":    func(*shelf) func() { return nil },
+		"to when it had another identity": func(s *shelf) func() { s.lease.Spec.HolderIdentity = ptr.To("one/before"); return s.backup() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, c := &shelf{}, clocktesting.NewFakeClock(time.Unix(1_000_000, 0))
+			h := holder(s, "one/now", c)
+			h.Former = func(holder string) bool { return holder == "one/before" }
+			a := start(h)
+			<-a.acting
+			restore := harm(s)
+			if restore == nil {
+				restore = func() { s.mu.Lock(); defer s.mu.Unlock(); s.lease, s.n = nil, 100 }
+			}
+			began := c.Now()
+			until(t, c, 10*time.Second, "ten minutes", func() bool { return c.Since(began) > 10*time.Minute })
+			if len(a.ended) > 0 {
+				t.Fatal("the work ended before anything was restored")
+			}
+			restore()
+			until(t, c, time.Second, "the work begins anew", func() bool { return len(a.acting) > 0 })
+			<-a.ended
+			<-a.acting
+			began = c.Now()
+			until(t, c, 10*time.Second, "an hour", func() bool { return c.Since(began) > time.Hour })
+			if len(a.acting)+len(a.ended) > 0 || s.holder() != "one/now" {
+				t.Errorf("it began anew once more; %s holds it", s.holder())
+			}
+			a.stop()
+			<-a.ended
+			<-a.ended
+		})
+	}
+}
+
+// TestAStrangersWriteIsNoLoss: somebody who writes to the Lease, or an answer that
+// got lost, does not end the work.
+func TestAStrangersWriteIsNoLoss(t *testing.T) {
+	s, c := &shelf{}, clocktesting.NewFakeClock(time.Unix(1_000_000, 0))
+	a := start(holder(s, "one", c))
+	<-a.acting
+	for range 3 {
+		s.mu.Lock()
+		_ = s.put(s.lease)
+		s.mu.Unlock()
+		began := c.Now()
+		until(t, c, 10*time.Second, "five minutes", func() bool { return c.Since(began) > 5*time.Minute })
+	}
+	if len(a.acting)+len(a.ended) > 0 {
+		t.Error("the work ended")
+	}
+	a.stop()
+	<-a.ended
+	<-a.ended
 }
 
 type roundTrip func(*http.Request) (*http.Response, error)
