@@ -1,9 +1,12 @@
 package cli
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
+	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -20,7 +23,10 @@ func (f *applyFlags) apply(cmd *cobra.Command, bundles []*fleet.Bundle) error {
 		return err
 	}
 	for _, b := range bundles {
-		done, err := applyBundle(cmd.Context(), hub, b)
+		done, err := f.applyBundle(cmd.Context(), hub, b)
+		if err := interrupted(cmd.Context()); err != nil {
+			return err
+		}
 		if err != nil {
 			return fmt.Errorf("bundle %s/%s: %w", b.Namespace, b.Name, explainApply(err))
 		}
@@ -29,8 +35,13 @@ func (f *applyFlags) apply(cmd *cobra.Command, bundles []*fleet.Bundle) error {
 	return nil
 }
 
+// applyTimeout is how long one Bundle may take, which can have a megabyte.
+const applyTimeout = time.Minute
+
 // applyBundle tells what it did in one word.
-func applyBundle(ctx context.Context, hub client.Client, want *fleet.Bundle) (string, error) {
+func (f *applyFlags) applyBundle(ctx context.Context, hub client.Client, want *fleet.Bundle) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, applyTimeout)
+	defer cancel()
 	have := &fleet.Bundle{}
 	err := hub.Get(ctx, client.ObjectKeyFromObject(want), have)
 	if apierrors.IsNotFound(err) {
@@ -42,7 +53,11 @@ func applyBundle(ctx context.Context, hub client.Client, want *fleet.Bundle) (st
 	if owner := have.Labels[fleet.RepoLabel]; owner != "" && owner != want.Labels[fleet.RepoLabel] {
 		return "", fmt.Errorf("it belongs to the GitRepo %s, which would undo the change: choose another NAME, or commit the change", owner)
 	}
+	if have.DeletionTimestamp != nil {
+		return "", errors.New("it is being deleted, and its objects with it: wait until its clusters have removed it, which flotilla status shows, and apply it again")
+	}
 	next := have.DeepCopy()
+	delete(next.Labels, fleet.CommitLabel) // of what was applied before
 	if next.Labels == nil {
 		next.Labels = map[string]string{}
 	}
@@ -62,5 +77,5 @@ func explainApply(err error) error {
 	if apierrors.IsRequestEntityTooLargeError(err) {
 		return fmt.Errorf("it is too large to be stored as one object: use --compress, or a GitRepo, which has no such limit: %w", err)
 	}
-	return err
+	return cmp.Or(hubTrouble(err), err)
 }

@@ -18,7 +18,6 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flotilla-sh/flotilla/internal/fault"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
 
@@ -59,7 +58,7 @@ func (f *hubFlags) contexts() []cobra.Completion {
 	return slices.Sorted(maps.Keys(config.Contexts))
 }
 
-// namespaces are those with GitRepos or clusters.
+// namespaces are those with GitRepos, HelmOps or clusters.
 func (f *hubFlags) namespaces(ctx context.Context) []cobra.Completion {
 	ctx, cancel := context.WithTimeout(ctx, completionTimeout)
 	defer cancel()
@@ -68,7 +67,7 @@ func (f *hubFlags) namespaces(ctx context.Context) []cobra.Completion {
 		return nil
 	}
 	found := map[string]bool{}
-	for _, kind := range []string{"GitRepoList", "ClusterList"} {
+	for _, kind := range []string{"GitRepoList", "HelmOpList", "ClusterList"} {
 		list := &metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(fleet.SchemeGroupVersion.WithKind(kind))
 		if hub.List(ctx, list) != nil {
@@ -105,7 +104,7 @@ func (f *hubFlags) client() (client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := client.New(config, client.Options{Scheme: scheme})
+	c, err := client.New(config, client.Options{Scheme: scheme, Mapper: hubMapper()})
 	if err != nil {
 		return nil, explainHub(err)
 	}
@@ -117,10 +116,35 @@ func hubScheme() (*runtime.Scheme, error) {
 	return scheme, fleet.AddToScheme(scheme)
 }
 
+// hubMapper knows the kinds of a hub. To ask the hub for them would take a
+// request that nobody can interrupt.
+func hubMapper() apimeta.RESTMapper {
+	m := apimeta.NewDefaultRESTMapper(nil)
+	for _, kind := range []string{"GitRepo", "HelmOp", "Bundle", "BundleDeployment", "Cluster"} {
+		for _, name := range []string{kind, kind + "List"} {
+			m.Add(fleet.SchemeGroupVersion.WithKind(name), apimeta.RESTScopeNamespace)
+		}
+	}
+	return m
+}
+
+// unknownKind tells whether an API server does not serve what was asked for.
+func unknownKind(err error) bool {
+	return apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
+}
+
 // explainHub says what to do where the hub cannot be read.
 func explainHub(err error) error {
-	err = slices.Collect(fault.Each(err))[0] // they all fail alike
-	if apimeta.IsNoMatchError(err) {
+	if explained := hubTrouble(err); explained != nil {
+		return explained
+	}
+	return fmt.Errorf("cannot read the hub: %w", err)
+}
+
+// hubTrouble says what to do where it is the hub or the way there; nil where it
+// is what was asked for.
+func hubTrouble(err error) error {
+	if unknownKind(err) {
 		return errors.New("this is no hub: it does not have Flotilla's kinds; install the chart flotilla-crd, or name another --kubeconfig")
 	}
 	if apierrors.IsUnauthorized(err) {
@@ -128,7 +152,7 @@ func explainHub(err error) error {
 	}
 	request, ok := errors.AsType[*url.Error](err)
 	if !ok {
-		return fmt.Errorf("cannot read the hub: %w", err)
+		return nil
 	}
 	where := request.URL
 	if at, parseErr := url.Parse(where); parseErr == nil {

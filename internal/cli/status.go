@@ -26,6 +26,7 @@ type statusFlags struct {
 	watch    bool
 	exitCode bool
 	format   output
+	sight
 }
 
 func newStatus(g *globals) *cobra.Command {
@@ -33,14 +34,14 @@ func newStatus(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status [GITREPO]",
 		Short: "Show what is where, what is wrong and why",
-		Long: `Shows the GitRepos of a namespace, the state of every bundle on every cluster,
+		Long: `Shows the GitRepos and HelmOps of a namespace, the state of every bundle on every cluster,
 and what is wrong: on which object, why, and, where something was changed on a
 cluster, the field, its wanted and its live value and the program that did it.
 Where a list is longer than 40 lines, what is all Ready is counted; -o json has
 everything.
 
 The exit code is 0 whatever the states are, as long as they could be read. With
---exit-code it is 1 where not everything is Ready.
+--exit-code it is 1 where not everything is Ready, or where there is nothing.
 
 With --watch the picture is drawn again with every change; where the output is
 not a terminal, each change is a line.`,
@@ -70,7 +71,7 @@ not a terminal, each change is a line.`,
 	flags.hubFlags.add(cmd, "fleet-default")
 	cmd.Flags().BoolVarP(&flags.all, "all-namespaces", "A", false, "all namespaces")
 	cmd.Flags().BoolVarP(&flags.watch, "watch", "w", false, "go on and show changes until Ctrl-C")
-	cmd.Flags().BoolVar(&flags.exitCode, "exit-code", false, "end with 1 where not everything is Ready")
+	cmd.Flags().BoolVar(&flags.exitCode, "exit-code", false, "end with 1 where not everything is Ready, or where there is nothing")
 	addOutput(cmd, &flags.format)
 	return cmd
 }
@@ -102,10 +103,16 @@ func (f *statusFlags) run(cmd *cobra.Command) error {
 	ctx, cancel := context.WithTimeout(cmd.Context(), hubTimeout)
 	defer cancel()
 	report, err := f.report(ctx, hub)
+	if err := interrupted(cmd.Context()); err != nil {
+		return err
+	}
 	if err != nil {
 		return err
 	}
 	err = f.format.write(cmd.OutOrStdout(), report, func(w io.Writer) error { return report.Write(w, f.paintState) })
+	if nothing := report.Nothing(); err == nil && f.exitCode && nothing != "" {
+		return errors.New(nothing)
+	}
 	if err == nil && f.exitCode && !report.Ready {
 		return fmt.Errorf("not everything is ready: %d problems", len(report.Problems))
 	}
@@ -131,26 +138,6 @@ func (f *statusFlags) only() string {
 		return ""
 	}
 	return f.namespace
-}
-
-func (f *statusFlags) gather(ctx context.Context, from client.Reader) (overview.Input, error) {
-	var here []client.ListOption
-	var ours []client.ListOption
-	if !f.all {
-		here = append(here, client.InNamespace(f.namespace))
-		// Deployments are in the namespaces of their clusters.
-		ours = append(ours, client.MatchingLabels{fleet.BundleNamespaceLabel: f.namespace})
-	}
-	repos, bundles := &fleet.GitRepoList{}, &fleet.BundleList{}
-	clusters, deployments := &fleet.ClusterList{}, &fleet.BundleDeploymentList{}
-	err := errors.Join(
-		from.List(ctx, repos, here...), from.List(ctx, bundles, here...),
-		from.List(ctx, clusters, here...), from.List(ctx, deployments, ours...),
-	)
-	return overview.Input{
-		GitRepos: repos.Items, Bundles: bundles.Items, Clusters: clusters.Items, Deployments: deployments.Items,
-		Namespace: f.only(), GitRepo: f.repo,
-	}, err
 }
 
 func hasRepo(repos []fleet.GitRepo, name string) bool {

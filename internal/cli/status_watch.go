@@ -43,7 +43,11 @@ func (f *statusFlags) follow(cmd *cobra.Command) error {
 	first, cancel := context.WithTimeout(ctx, hubTimeout)
 	defer cancel()
 	// Whoever has a wrong name or hub is told at once.
-	if _, err := f.report(first, hub); err != nil {
+	_, err = f.report(first, hub)
+	if err := interrupted(ctx); err != nil {
+		return err
+	}
+	if err != nil {
 		return err
 	}
 	w := &follower{statusFlags: f, hub: hub, out: cmd.OutOrStdout(), changed: make(chan struct{}, 1)}
@@ -78,15 +82,22 @@ func (w *follower) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w.cache, err = cache.New(config, cache.Options{Scheme: scheme})
+	watched := w.watched()
+	w.cache, err = cache.New(config, cache.Options{Scheme: scheme, Mapper: hubMapper(), ByObject: watched})
 	if err != nil {
 		return explainHub(err)
 	}
+	w.settled = true                       // the cache has no more than that
 	go func() { _ = w.cache.Start(ctx) }() // it ends with ctx, without an error
-	for _, obj := range []client.Object{&fleet.GitRepo{}, &fleet.Bundle{}, &fleet.Cluster{}, &fleet.BundleDeployment{}} {
-		informer, err := w.cache.GetInformer(ctx, obj)
+	first, cancel := context.WithTimeout(ctx, hubTimeout)
+	defer cancel()
+	for obj := range watched {
+		informer, err := w.cache.GetInformer(first, obj)
+		if err := interrupted(ctx); err != nil {
+			return err
+		}
 		if err != nil {
-			return explainHub(err)
+			return fmt.Errorf("the hub does not answer a watch of %s within %s: may you list and watch them?", reflect.TypeOf(obj).Elem().Name(), hubTimeout)
 		}
 		if _, err := informer.AddEventHandler(w.handler()); err != nil {
 			return explainHub(err)

@@ -1,6 +1,7 @@
 package overview
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"strings"
@@ -71,6 +72,9 @@ func subjects(r *Report) []subject {
 			text = fmt.Sprintf("%s %d/%d at %s", g.State, g.Ready, g.Wanted, g.Commit[:min(7, len(g.Commit))])
 		}
 		out = append(out, subject{name: fmt.Sprintf("GitRepo %s/%s", g.Namespace, g.Name), is: text})
+	}
+	for _, h := range r.HelmOps {
+		out = append(out, subject{name: fmt.Sprintf("HelmOp %s/%s", h.Namespace, h.Name), is: fmt.Sprintf("%s %d/%d of version %s", h.State, h.Ready, h.Wanted, cmp.Or(h.Version, "-"))})
 	}
 	for _, c := range r.Clusters {
 		out = append(out, subject{name: fmt.Sprintf("Cluster %s/%s", c.Namespace, c.Name), is: c.State})

@@ -61,6 +61,17 @@ func (p *printer) writeGrid(g grid) {
 // narrower, or both as lists where both ways are too wide.
 func (r *Report) writeMatrix(p *printer) {
 	switch {
+	case r.Unread != "":
+		p.writeTotals(r)
+		if len(r.Clusters) > 0 {
+			p.writeGrid(r.clusterList())
+		}
+		p.line("What is on which cluster is not shown: " + r.Unread)
+	case len(r.Clusters) == 0 && len(r.Deployments) > 0:
+		p.writeTotals(r)
+		p.line("The clusters are in namespaces that you may not read.")
+	case len(r.Clusters) == 0 && r.gitRepo != "":
+		p.line("It is on no cluster yet.")
 	case len(r.Clusters) == 0:
 		p.line("There are no clusters.")
 	case len(r.Bundles) > 0 && len(r.Bundles) <= maxColumns:

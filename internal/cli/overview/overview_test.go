@@ -178,6 +178,39 @@ func situations() map[string]func(*Input) {
 		"roll-up behind": func(in *Input) {
 			in.Bundles[0].Status.Conditions[0] = is(fleet.ConditionReady, metav1.ConditionFalse, "NotReady", "NotReady(1)")
 		},
+		"chart not found": func(in *Input) {
+			in.GitRepos = nil
+			in.HelmOps = []fleet.HelmOp{{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "db"}}}
+			in.HelmOps[0].Status.Conditions = []fleet.Condition{
+				is(fleet.ConditionReady, metav1.ConditionFalse, "ChartNotFound", "no version 9.9.9"),
+				is(fleet.ConditionAccepted, metav1.ConditionFalse, "ChartNotFound", "no version 9.9.9"),
+			}
+		},
+		"chart without clusters": func(in *Input) {
+			*in = Input{HelmOps: []fleet.HelmOp{{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "db"}}}}
+			in.HelmOps[0].Status.Version = "1.2.3"
+			in.HelmOps[0].Status.Conditions = []fleet.Condition{is(fleet.ConditionReady, metav1.ConditionTrue, "Ready", "")}
+		},
+		"offline elsewhere": func(in *Input) {
+			in.Namespace = namespace
+			situations()["cluster offline"](in)
+			in.Clusters[0].Namespace = "infra"
+			in.Clusters = append(in.Clusters, in.Clusters[0])
+			in.Clusters[2].Name = "not-reached"
+			for _, bundle := range []string{"web-app", "web-db"} {
+				in.on(bundle, "dev").Labels[fleet.ClusterNamespaceLabel] = "infra"
+			}
+		},
+		"clusters not readable": func(in *Input) {
+			in.Namespace, in.Clusters = namespace, nil
+			in.Bundles[1].Status.Summary.Offline = 1
+			in.Bundles[1].Status.Conditions[0] = is(fleet.ConditionReady, metav1.ConditionFalse, "Offline", "Offline(1)")
+		},
+		"deployments not readable": func(in *Input) {
+			in.Deployments, in.Unread = nil, "bundledeployments is forbidden"
+			in.Bundles[1].Status.Conditions[0] = is(fleet.ConditionReady, metav1.ConditionFalse, "NotReady", "NotReady(1)")
+		},
+		"on no cluster yet": func(in *Input) { in.GitRepo, in.Deployments = "web", nil },
 		"no cluster": func(in *Input) {
 			in.GitRepos[0].Status.Summary = fleet.BundleSummary{}
 			in.Clusters, in.Deployments = nil, nil

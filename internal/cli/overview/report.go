@@ -21,12 +21,15 @@ const (
 func Make(in Input) Report {
 	in = only(in)
 	m := &maker{silent: map[string]string{}, out: Report{
-		namespace: in.Namespace,
-		GitRepos:  []GitRepo{}, Clusters: []Cluster{}, Bundles: []Bundle{},
+		namespace: in.Namespace, gitRepo: in.GitRepo, Unread: in.Unread,
+		GitRepos: []GitRepo{}, HelmOps: []HelmOp{}, Clusters: []Cluster{}, Bundles: []Bundle{},
 		Deployments: []Deployment{}, Problems: []Problem{}, Notes: []Problem{},
 	}}
 	for i := range in.GitRepos {
 		m.gitRepo(&in.GitRepos[i])
+	}
+	for i := range in.HelmOps {
+		m.helmOp(&in.HelmOps[i])
 	}
 	for i := range in.Bundles {
 		m.bundle(&in.Bundles[i])
@@ -36,6 +39,9 @@ func Make(in Input) Report {
 	}
 	for i := range in.Deployments {
 		m.deployment(&in.Deployments[i])
+	}
+	for i := range in.Bundles {
+		m.unseen(&in.Bundles[i])
 	}
 	m.sort()
 	m.out.Ready = len(m.out.Problems) == 0 && m.out.allReady()
@@ -47,6 +53,11 @@ func Make(in Input) Report {
 func (r *Report) allReady() bool {
 	for _, g := range r.GitRepos {
 		if g.State != string(fleet.Ready) {
+			return false
+		}
+	}
+	for _, h := range r.HelmOps {
+		if h.State != string(fleet.Ready) {
 			return false
 		}
 	}
@@ -63,20 +74,29 @@ func (r *Report) allReady() bool {
 	return true
 }
 
-// only leaves out what does not belong to the GitRepo that is asked for.
+// only leaves out what does not belong to the GitRepo that is asked for, and
+// clusters elsewhere that nothing is on.
 func only(in Input) Input {
-	if in.GitRepo == "" {
-		return in
+	if in.GitRepo != "" {
+		in = ofRepo(in)
 	}
-	of := func(labels map[string]string) bool { return labels[fleet.RepoLabel] == in.GitRepo }
-	in.GitRepos = keep(in.GitRepos, func(r *fleet.GitRepo) bool { return r.Name == in.GitRepo })
-	in.Bundles = keep(in.Bundles, func(b *fleet.Bundle) bool { return of(b.Labels) })
-	in.Deployments = keep(in.Deployments, func(d *fleet.BundleDeployment) bool { return of(d.Labels) })
 	reached := map[string]bool{}
 	for i := range in.Deployments {
 		reached[status.PlaceOf(&in.Deployments[i]).Cluster.String()] = true
 	}
-	in.Clusters = keep(in.Clusters, func(c *fleet.Cluster) bool { return reached[c.Namespace+"/"+c.Name] })
+	in.Clusters = keep(in.Clusters, func(c *fleet.Cluster) bool {
+		here := in.GitRepo == "" && (in.Namespace == "" || c.Namespace == in.Namespace)
+		return here || reached[c.Namespace+"/"+c.Name]
+	})
+	return in
+}
+
+func ofRepo(in Input) Input {
+	of := func(labels map[string]string) bool { return labels[fleet.RepoLabel] == in.GitRepo }
+	in.GitRepos = keep(in.GitRepos, func(r *fleet.GitRepo) bool { return r.Name == in.GitRepo })
+	in.HelmOps = nil
+	in.Bundles = keep(in.Bundles, func(b *fleet.Bundle) bool { return of(b.Labels) })
+	in.Deployments = keep(in.Deployments, func(d *fleet.BundleDeployment) bool { return of(d.Labels) })
 	return in
 }
 
@@ -105,18 +125,7 @@ func (m *maker) gitRepo(r *fleet.GitRepo) {
 		State: stateOf(r.Status.Conditions),
 	})
 	at := Problem{Kind: "GitRepo", Namespace: r.Namespace, Name: r.Name}
-	found := m.blocked(at, r.Status.Conditions)
-	ready := fleet.FindCondition(r.Status.Conditions, fleet.ConditionReady)
-	if found == 0 && waiting(ready) {
-		m.problem(at, ready.Reason, ready.Message)
-	}
-	if ready == nil && found == 0 {
-		m.problem(at, stateUnknown, "the hub has not looked at it yet: does flotilla-hub run?")
-	}
-	if found == 0 && r.Status.Commit != "" && r.Status.Summary.DesiredReady == 0 {
-		m.note(at, "NoClusters", "no cluster gets any of its bundles: do its targets match the labels of a cluster?")
-	}
-	m.remark(at, r.Status.Conditions)
+	m.origin(at, &r.Status.StatusBase, r.Status.Commit != "")
 	if r.DeletionTimestamp != nil {
 		m.note(at, stateRemoving, "it is being deleted, and waits until its bundles are gone")
 	}
@@ -138,6 +147,7 @@ func (m *maker) blocked(at Problem, conditions []fleet.Condition) int {
 	}{
 		{fleet.ConditionAccepted, metav1.ConditionFalse},
 		{fleet.ConditionGitPolling, metav1.ConditionFalse},
+		{fleet.ConditionPolled, metav1.ConditionFalse},
 		{fleet.ConditionStalled, metav1.ConditionTrue},
 	} {
 		c := fleet.FindCondition(conditions, bad.conditionType)
@@ -185,7 +195,7 @@ func (m *maker) bundle(b *fleet.Bundle) {
 		m.note(at, stateRemoving, "it is being deleted, and waits until its clusters have removed it")
 	case b.Spec.Paused:
 		m.note(at, "Paused", "changes are not deployed")
-	case b.Labels[fleet.RepoLabel] == "" && rendered != nil && rendered.Status == metav1.ConditionTrue && b.Status.Summary.DesiredReady == 0:
+	case b.Labels[fleet.RepoLabel] == "" && b.Labels[fleet.HelmOpLabel] == "" && rendered != nil && rendered.Status == metav1.ConditionTrue && b.Status.Summary.DesiredReady == 0:
 		m.note(at, "NoClusters", "no cluster gets it: do its targets match the labels of a cluster?")
 	}
 }
@@ -262,6 +272,9 @@ func (m *maker) sort() {
 	slices.SortFunc(m.out.GitRepos, func(a, b GitRepo) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
+	slices.SortFunc(m.out.HelmOps, func(a, b HelmOp) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
 	slices.SortFunc(m.out.Bundles, func(a, b Bundle) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
@@ -282,5 +295,5 @@ func (m *maker) sort() {
 
 // rank puts causes before what they cause.
 func rank(kind string) int {
-	return slices.Index([]string{"GitRepo", "Bundle", "Cluster", "BundleDeployment"}, kind)
+	return slices.Index([]string{"GitRepo", "HelmOp", "Bundle", "Cluster", "BundleDeployment"}, kind)
 }

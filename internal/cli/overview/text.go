@@ -15,11 +15,12 @@ import (
 // it speaks of.
 func (r *Report) Write(w io.Writer, paint func(state, text string) string) error {
 	p := &printer{w: w, paint: paint}
-	if len(r.GitRepos)+len(r.Clusters)+len(r.Bundles) == 0 {
-		p.line(r.nothing())
+	if nothing := r.Nothing(); nothing != "" {
+		p.line(nothing)
 		return p.err
 	}
 	r.writeRepos(p)
+	r.writeHelmOps(p)
 	r.writeMatrix(p)
 	p.writeList("PROBLEMS", r.Problems)
 	p.writeList("NOTES", r.Notes)
@@ -36,11 +37,15 @@ func (r *Report) Write(w io.Writer, paint func(state, text string) string) error
 	return p.err
 }
 
-func (r *Report) nothing() string {
-	if r.namespace == "" {
-		return "There are no GitRepos, bundles or clusters."
+// Nothing says that there is nothing at all to report on, or "".
+func (r *Report) Nothing() string {
+	if len(r.GitRepos)+len(r.HelmOps)+len(r.Clusters)+len(r.Bundles) > 0 {
+		return ""
 	}
-	return "There are no GitRepos, bundles or clusters in namespace " + r.namespace + " (-A looks in all)."
+	if r.namespace == "" {
+		return "There are no GitRepos, HelmOps, bundles or clusters."
+	}
+	return "There are no GitRepos, HelmOps, bundles or clusters in namespace " + r.namespace + " (-A looks in all)."
 }
 
 func (r *Report) writeRepos(p *printer) {
@@ -51,6 +56,18 @@ func (r *Report) writeRepos(p *printer) {
 	for _, g := range r.GitRepos {
 		commit := cmp.Or(g.Commit[:min(7, len(g.Commit))], "-")
 		table.add(plain(r.name(g.Namespace, g.Name)), plain(commit), plain(fmt.Sprintf("%d/%d", g.Ready, g.Wanted)), state(g.State))
+	}
+	p.writeGrid(table)
+	p.line("")
+}
+
+func (r *Report) writeHelmOps(p *printer) {
+	if len(r.HelmOps) == 0 {
+		return
+	}
+	table := grid{head: []cell{plain("HELMOP"), plain("VERSION"), plain("READY"), plain("STATE")}, one: "HelmOp", many: "HelmOps"}
+	for _, h := range r.HelmOps {
+		table.add(plain(r.name(h.Namespace, h.Name)), plain(cmp.Or(h.Version, "-")), plain(fmt.Sprintf("%d/%d", h.Ready, h.Wanted)), state(h.State))
 	}
 	p.writeGrid(table)
 	p.line("")
@@ -68,6 +85,9 @@ func (r *Report) oneNamespace() bool {
 	var all []string
 	for _, g := range r.GitRepos {
 		all = append(all, g.Namespace)
+	}
+	for _, h := range r.HelmOps {
+		all = append(all, h.Namespace)
 	}
 	for _, c := range r.Clusters {
 		all = append(all, c.Namespace)

@@ -10,11 +10,15 @@ import (
 // Input are the objects of a hub.
 type Input struct {
 	GitRepos    []fleet.GitRepo
+	HelmOps     []fleet.HelmOp
 	Bundles     []fleet.Bundle
 	Clusters    []fleet.Cluster
 	Deployments []fleet.BundleDeployment
-	// Namespace is the one that they are of; empty for all.
+	// Namespace is the one that they are of; empty for all. Clusters may be of
+	// others, where deployments name them.
 	Namespace string
+	// Unread is why nobody could read the deployments, if so.
+	Unread string
 	// GitRepo, where set, is the name of the only one to report on.
 	GitRepo string
 }
@@ -23,8 +27,9 @@ type Input struct {
 type Report struct {
 	// Ready tells that nothing is wrong.
 	Ready bool `json:"ready"`
-	// GitRepos, Clusters and Bundles are sorted by namespace and name.
+	// GitRepos, HelmOps, Clusters and Bundles are sorted by namespace and name.
 	GitRepos []GitRepo `json:"gitRepos"`
+	HelmOps  []HelmOp  `json:"helmOps"`
 	Clusters []Cluster `json:"clusters"`
 	Bundles  []Bundle  `json:"bundles"`
 	// Deployments are sorted by cluster and bundle.
@@ -33,8 +38,11 @@ type Report struct {
 	Problems []Problem `json:"problems"`
 	// Notes are worth knowing and no problem.
 	Notes []Problem `json:"notes"`
-	// namespace is the only one that was looked at; empty for all.
-	namespace string
+	// Unread is why there are no deployments here; empty where they were read.
+	Unread string `json:"unread,omitempty"`
+	// namespace is the only one that was looked at, and gitRepo the only GitRepo;
+	// empty for all.
+	namespace, gitRepo string
 }
 
 // GitRepo is one line of the list of GitRepos.

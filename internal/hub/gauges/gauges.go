@@ -1,5 +1,5 @@
-// Package gauges counts the fleet for Prometheus: how many GitRepos, bundles,
-// clusters and deployments are in which state. It reads what is cached, when it
+// Package gauges counts the fleet for Prometheus: how many GitRepos, HelmOps,
+// bundles, clusters and deployments are in which state. It reads what is cached, when it
 // is asked.
 package gauges
 
@@ -21,8 +21,8 @@ const patience = 5 * time.Second
 
 // Collector is a prometheus.Collector of the hub's objects.
 type Collector struct {
-	client                                   client.Reader
-	gitRepos, bundles, clusters, deployments *prometheus.Desc
+	client                                            client.Reader
+	gitRepos, helmOps, bundles, clusters, deployments *prometheus.Desc
 }
 
 // Register shows them. The last hub of a process is the one to look at; only
@@ -45,6 +45,7 @@ func New(from client.Reader) *Collector {
 	return &Collector{
 		client:   from,
 		gitRepos: desc("gitrepos", "GitRepos by the reason of their Ready condition."),
+		helmOps:  desc("helmops", "HelmOps by the reason of their Ready condition."),
 		bundles:  desc("bundles", "Bundles by the reason of their Ready condition."),
 		clusters: desc("clusters", "Clusters by Offline, NeverSeen, or the reason of their Ready condition."),
 		deployments: desc("deployments",
@@ -54,7 +55,7 @@ func New(from client.Reader) *Collector {
 
 // Describe implements prometheus.Collector.
 func (c *Collector) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{c.gitRepos, c.bundles, c.clusters, c.deployments} {
+	for _, d := range []*prometheus.Desc{c.gitRepos, c.helmOps, c.bundles, c.clusters, c.deployments} {
 		out <- d
 	}
 }
@@ -63,13 +64,20 @@ func (c *Collector) Describe(out chan<- *prometheus.Desc) {
 func (c *Collector) Collect(out chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	repos, bundles, clusters := &fleet.GitRepoList{}, &fleet.BundleList{}, &fleet.ClusterList{}
+	repos, ops, bundles, clusters := &fleet.GitRepoList{}, &fleet.HelmOpList{}, &fleet.BundleList{}, &fleet.ClusterList{}
 	if c.client.List(ctx, repos, client.UnsafeDisableDeepCopy) == nil {
 		counts := tally{}
 		for i := range repos.Items {
 			counts.add(&repos.Items[i], stateOf(repos.Items[i].Status.Conditions), 1)
 		}
 		counts.send(out, c.gitRepos)
+	}
+	if c.client.List(ctx, ops, client.UnsafeDisableDeepCopy) == nil {
+		counts := tally{}
+		for i := range ops.Items {
+			counts.add(&ops.Items[i], stateOf(ops.Items[i].Status.Conditions), 1)
+		}
+		counts.send(out, c.helmOps)
 	}
 	if c.client.List(ctx, bundles, client.UnsafeDisableDeepCopy) == nil {
 		counts := tally{}

@@ -30,6 +30,9 @@ func (cached) List(_ context.Context, list client.ObjectList, _ ...client.ListOp
 		for i, conditions := range [][]fleet.Condition{is("True", "Ready"), is("True", ""), is("False", "GitUnreachable"), nil} {
 			l.Items[i].ObjectMeta, l.Items[i].Status.Conditions = meta("a"), conditions
 		}
+	case *fleet.HelmOpList:
+		l.Items = make([]fleet.HelmOp, 1)
+		l.Items[0].ObjectMeta, l.Items[0].Status.Conditions = meta("a"), is("False", "ChartNotFound")
 	case *fleet.ClusterList:
 		l.Items = make([]fleet.Cluster, 3)
 		for i, at := range []string{"a", "a", "b"} {
@@ -69,7 +72,7 @@ func TestCounts(t *testing.T) {
 	want := []string{
 		"clusters a NeverSeen 1", "clusters a Offline 1", "clusters b ErrApplied 1",
 		"deployments a Offline 2", "deployments a Ready 1", "deployments b Offline 1", "deployments b Ready 2",
-		"gitrepos a GitUnreachable 1", "gitrepos a Ready 2", "gitrepos a Unknown 1",
+		"gitrepos a GitUnreachable 1", "gitrepos a Ready 2", "gitrepos a Unknown 1", "helmops a ChartNotFound 1",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
