@@ -28,6 +28,7 @@ import (
 	"github.com/flotilla-sh/flotilla/internal/agent"
 	"github.com/flotilla-sh/flotilla/internal/apireq"
 	"github.com/flotilla-sh/flotilla/internal/content"
+	"github.com/flotilla-sh/flotilla/internal/content/kube"
 	"github.com/flotilla-sh/flotilla/internal/content/registry"
 	"github.com/flotilla-sh/flotilla/internal/digest"
 	"github.com/flotilla-sh/flotilla/internal/faultproxy"
@@ -57,7 +58,7 @@ type world struct {
 	t         *testing.T
 	namespace string
 	state     string
-	store     *content.Store
+	store     *kube.Store
 	// registry has the content instead, where it is set.
 	registry *registry.Registry
 	spoke    *faultproxy.Proxy
@@ -100,7 +101,7 @@ func makeWorld(t *testing.T) *world {
 	n := worlds.Add(1)
 	w := &world{
 		t: t, namespace: fmt.Sprintf("cluster-%d", n), state: fmt.Sprintf("agent-%d", n),
-		store: content.NewStore(server.client), stop: func() {},
+		store: kube.New(server.client), stop: func() {},
 		spoke: faultproxy.New("spoke", nil), hub: faultproxy.New("hub", nil),
 		ctx: context.Background(), wants: map[string][]*unstructured.Unstructured{}, firsts: map[string]string{},
 	}

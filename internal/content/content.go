@@ -1,5 +1,6 @@
-// Package content stores what the hub sends: the bytes of a manifest, split at
-// object boundaries and named so that the same bytes are stored and sent once.
+// Package content is the form of what the hub sends: the bytes of a manifest,
+// split at object boundaries and named so that the same bytes are stored and
+// sent once. It packs and fetches; where it is kept is up to its sub-packages.
 //
 // A deployment names one root. A small manifest is the root itself; a larger
 // one is cut into chunks, and the root lists them. Where a chunk begins and

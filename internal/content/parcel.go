@@ -10,9 +10,9 @@ import (
 const (
 	// parcelLimit is the size at which the chunks of a parcel go into another.
 	parcelLimit = 640 << 10
-	// maxOthers is the number of parcels that a root may need beside its own.
+	// MaxOthers is the number of parcels that a root may need beside its own.
 	// One that would need more gets all of its chunks anew.
-	maxOthers = 8
+	MaxOthers = 8
 )
 
 // Parcel is what is stored under one name.

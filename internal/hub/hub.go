@@ -31,6 +31,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/flotilla-sh/flotilla/internal/content"
+	"github.com/flotilla-sh/flotilla/internal/content/kube"
 	"github.com/flotilla-sh/flotilla/internal/hub/access"
 	"github.com/flotilla-sh/flotilla/internal/hub/bundle/deploy"
 	"github.com/flotilla-sh/flotilla/internal/hub/bundle/sources"
@@ -238,7 +239,7 @@ func wire(ctx context.Context, mgr manager.Manager, w wiring) error {
 	var (
 		c      = mgr.GetClient()
 		now    = clock.RealClock{}
-		store  = content.NewStore(w.live)
+		store  = kube.New(w.live)
 		files  = sources.New(store, w.key)
 		packed = &write.Writer{Client: c, Live: w.live, Store: store, Sources: files}
 		where  = registries.New(w.live, w.key, standard, now)

@@ -37,7 +37,8 @@
 //	  /rendertest             input of renders, for tests
 //	  /worker                 renders in child processes, with limits
 //	internal/charts           brings charts from elsewhere into drafts, and pins them
-//	internal/content          what the hub sends, under names that its bytes give it
+//	internal/content          pure: what the hub sends, under names that its bytes give it
+//	  /kube                   keeps it on the hub's API server
 //	  /registry               keeps it in an OCI registry instead of the API server
 //	    /registrytest         runs a registry for tests
 //	internal/effect           pure: fields that are accepted and do not act yet

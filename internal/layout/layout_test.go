@@ -25,14 +25,21 @@ var doors = map[string][]string{
 	"oras.land/oras-go":        {"internal/content/registry", "internal/source/chart"},
 }
 
+// strangers are libraries that no package of ours brings into a program: the
+// agent is to be small.
+var strangers = map[string][]string{
+	"cmd/flotilla-agent": {"sigs.k8s.io/controller-runtime", "github.com/go-git/go-git"},
+}
+
 type pkg struct {
 	ImportPath string
 	Imports    []string
+	Deps       []string
 }
 
 func packages(t *testing.T) []pkg {
 	t.Helper()
-	cmd := exec.Command("go", "list", "-json=ImportPath,Imports", "./...")
+	cmd := exec.Command("go", "list", "-json=ImportPath,Imports,Deps", "./...")
 	cmd.Dir = "../.."
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -75,6 +82,20 @@ func TestImports(t *testing.T) {
 	for name := range known {
 		if !seen[name] {
 			t.Errorf("%s is on the map, and is no package: take its line out of doc.go", name)
+		}
+	}
+}
+
+func TestStrangers(t *testing.T) {
+	all := packages(t)
+	for _, program := range all {
+		for _, library := range strangers[strings.TrimPrefix(program.ImportPath, module)] {
+			for _, p := range all {
+				within := p.ImportPath == program.ImportPath || slices.Contains(program.Deps, p.ImportPath)
+				if within && slices.ContainsFunc(p.Imports, func(i string) bool { return under(i, library) }) {
+					t.Errorf("%s is in %s and imports %s", p.ImportPath, program.ImportPath, library)
+				}
+			}
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-sh/flotilla/internal/content"
+	"github.com/flotilla-sh/flotilla/internal/content/kube"
 	"github.com/flotilla-sh/flotilla/internal/hub/content/gc"
 	"github.com/flotilla-sh/flotilla/internal/render"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
@@ -69,7 +70,7 @@ func (w *world) marked(enc content.Encoded) (there, marked int) {
 			continue
 		}
 		there++
-		if obj.GetAnnotations()[content.UnusedAnnotation] != "" {
+		if obj.GetAnnotations()[kube.UnusedAnnotation] != "" {
 			marked++
 		}
 	}
@@ -81,9 +82,9 @@ func TestStorePutGet(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			enc := w.encode(objects...)
-			w.must(content.NewStore(w.client).Put(w.ctx, enc, w.namespace))
+			w.must(kube.New(w.client).Put(w.ctx, enc, w.namespace))
 			// Another process finds it all there.
-			store := content.NewStore(w.client)
+			store := kube.New(w.client)
 			w.must(store.Put(w.ctx, enc, w.namespace))
 			for _, b := range append([]content.Blob{enc.Root}, enc.Chunks...) {
 				if b.Name == "" {
@@ -98,7 +99,7 @@ func TestStorePutGet(t *testing.T) {
 				t.Errorf("fetched %d objects, %v, want %d", len(manifest.Objects), err, len(objects))
 			}
 			for _, obj := range w.holders(enc) {
-				if secret, ok := obj.(*corev1.Secret); ok && w.exists(secret) && (secret.Immutable == nil || !*secret.Immutable || secret.Labels[content.ManagedLabel] == "") {
+				if secret, ok := obj.(*corev1.Secret); ok && w.exists(secret) && (secret.Immutable == nil || !*secret.Immutable || secret.Labels[kube.ManagedLabel] == "") {
 					t.Errorf("Secret %s is to be immutable and labelled", secret.Name)
 				}
 			}
@@ -109,18 +110,18 @@ func TestStorePutGet(t *testing.T) {
 // TestStoreLooksAgain takes away behind a store's back what it has put.
 func TestStoreLooksAgain(t *testing.T) {
 	for name, tt := range map[string]struct {
-		forget func(*content.Store, content.Blob, string)
+		forget func(*kube.Store, content.Blob, string)
 		again  bool
 	}{
-		"knows it":           {func(*content.Store, content.Blob, string) {}, false},
-		"forgot it":          {func(s *content.Store, b content.Blob, ns string) { s.Forget(b.Name, ns) }, true},
-		"forgot the space":   {func(s *content.Store, _ content.Blob, ns string) { s.ForgetNamespace(ns) }, true},
-		"forgot another one": {func(s *content.Store, _ content.Blob, ns string) { s.ForgetNamespace(ns + "0") }, false},
+		"knows it":           {func(*kube.Store, content.Blob, string) {}, false},
+		"forgot it":          {func(s *kube.Store, b content.Blob, ns string) { s.Forget(b.Name, ns) }, true},
+		"forgot the space":   {func(s *kube.Store, _ content.Blob, ns string) { s.ForgetNamespace(ns) }, true},
+		"forgot another one": {func(s *kube.Store, _ content.Blob, ns string) { s.ForgetNamespace(ns + "0") }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			enc := w.encode(object("Secret", "s", "aGVsbG8="))
-			store := content.NewStore(w.client)
+			store := kube.New(w.client)
 			w.must(store.Put(w.ctx, enc, w.namespace))
 			secret := enc.Chunks[0]
 			w.must(w.client.Delete(w.ctx, w.holders(enc)[secret.Name]))
@@ -136,7 +137,7 @@ func TestStoreLooksAgain(t *testing.T) {
 	}
 }
 
-func (w *world) collector(store *content.Store) *gc.Collector {
+func (w *world) collector(store *kube.Store) *gc.Collector {
 	return &gc.Collector{Client: w.client, Live: w.client, Store: store, Clock: w.clock}
 }
 
@@ -152,14 +153,14 @@ func (w *world) deploy(enc content.Encoded) {
 func TestSweep(t *testing.T) {
 	type scene struct {
 		*world
-		store *content.Store
+		store *kube.Store
 		enc   content.Encoded
 	}
 	sweep := func(s *scene) { s.must(s.collector(s.store).Sweep(s.ctx)) }
 	put := func(s *scene) { s.must(s.store.Put(s.ctx, s.enc, s.namespace)) }
 	pass := func(d time.Duration) func(*scene) { return func(s *scene) { s.clock.Step(d) } }
 	use := func(s *scene) { s.deploy(s.enc) }
-	restart := func(s *scene) { s.store = content.NewStore(s.client) }
+	restart := func(s *scene) { s.store = kube.New(s.client) }
 	look := func(s *scene) {
 		if ok, err := s.store.Has(s.ctx, s.enc.Root.Ref, s.namespace); !ok || err != nil {
 			s.Errorf("has the root: %v, %v", ok, err)
@@ -184,7 +185,7 @@ func TestSweep(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			s := &scene{world: w, store: content.NewStore(w.client), enc: w.encode(large()...)}
+			s := &scene{world: w, store: kube.New(w.client), enc: w.encode(large()...)}
 			for _, step := range tt.steps {
 				step(s)
 			}
@@ -206,7 +207,7 @@ func TestSweep(t *testing.T) {
 // delete.
 func TestSweepCrossesAPut(t *testing.T) {
 	w := newWorld(t)
-	store := content.NewStore(w.client)
+	store := kube.New(w.client)
 	enc := w.encode(object("ConfigMap", "a", "x"))
 	w.must(store.Put(w.ctx, enc, w.namespace))
 	w.must(w.collector(store).Sweep(w.ctx))
@@ -221,7 +222,7 @@ func TestSweepCrossesAPut(t *testing.T) {
 
 func TestSweepKeepsWhatABundleNames(t *testing.T) {
 	w := newWorld(t)
-	store := content.NewStore(w.client)
+	store := kube.New(w.client)
 	enc := w.encode(large()...)
 	w.must(store.Put(w.ctx, enc, w.namespace))
 	bundle := &fleet.Bundle{ObjectMeta: w.meta("app"), Spec: fleet.BundleSpec{ContentsID: enc.Root.Name}}
@@ -241,9 +242,9 @@ func TestSweepLeavesOtherSecretsAlone(t *testing.T) {
 	w := newWorld(t)
 	mine := &corev1.Secret{ObjectMeta: w.meta("mine")}
 	w.create(mine)
-	w.must(w.collector(content.NewStore(w.client)).Sweep(w.ctx))
+	w.must(w.collector(kube.New(w.client)).Sweep(w.ctx))
 	w.clock.Step(2 * gc.Grace)
-	w.must(w.collector(content.NewStore(w.client)).Sweep(w.ctx))
+	w.must(w.collector(kube.New(w.client)).Sweep(w.ctx))
 	before := mine.ResourceVersion
 	if !w.exists(mine) || mine.ResourceVersion != before {
 		t.Error("a Secret that holds no content was touched")

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-sh/flotilla/internal/content"
+	"github.com/flotilla-sh/flotilla/internal/content/kube"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
 
@@ -25,7 +26,7 @@ func (w *whole) sent(space, bundle string) (string, *fleet.BundleDeployment) {
 		return "", nil
 	}
 	root := content.Ref{Digest: d.Spec.Content.Digest, Name: d.Spec.Content.Name}
-	manifest, _, err := content.FetchObjects(w.ctx, content.NewStore(w.client).In(space), keeper{}, root)
+	manifest, _, err := content.FetchObjects(w.ctx, kube.New(w.client).In(space), keeper{}, root)
 	w.must(err)
 	text, err := json.Marshal(manifest.Objects)
 	w.must(err)
@@ -101,7 +102,7 @@ func (w *whole) noValue(value, space, bundle string) {
 	if strings.Contains(string(text), value) || strings.Contains(string(text), encoded) {
 		w.Error("the deployment shows the value")
 	}
-	open := &openly{Getter: content.NewStore(w.client).In(space)}
+	open := &openly{Getter: kube.New(w.client).In(space)}
 	_, _, err = content.FetchObjects(w.ctx, open, keeper{}, content.Ref{Digest: d.Spec.Content.Digest, Name: d.Spec.Content.Name})
 	if !errors.Is(err, errSecret) {
 		w.Errorf("without Secrets of the cluster's namespace the copies are read: %v", err)

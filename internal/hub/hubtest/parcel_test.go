@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-sh/flotilla/internal/content"
+	"github.com/flotilla-sh/flotilla/internal/content/kube"
 	"github.com/flotilla-sh/flotilla/internal/hub/content/gc"
 	"github.com/flotilla-sh/flotilla/internal/render"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
@@ -48,7 +49,7 @@ func manifests(change string) []render.Object {
 // bundle of five megabytes stores and sends.
 func TestOneLineOfALargeBundle(t *testing.T) {
 	w := newWorld(t)
-	store, agent, size := content.NewStore(w.client), keeper{}, 0
+	store, agent, size := kube.New(w.client), keeper{}, 0
 	for _, o := range manifests("") {
 		size += len(o.JSON)
 	}
@@ -67,7 +68,7 @@ func TestOneLineOfALargeBundle(t *testing.T) {
 	for n := range 3 {
 		last = w.encode(manifests(fmt.Sprintf("change %d", n))...)
 		if n == 2 {
-			store = content.NewStore(w.client) // a hub that was restarted
+			store = kube.New(w.client) // a hub that was restarted
 		}
 		w.must(store.Put(w.ctx, last, w.namespace))
 		took := fetch(agent, last)
@@ -94,7 +95,7 @@ func TestOneLineOfALargeBundle(t *testing.T) {
 // TestParcelsSideBySide stores many versions at once that share most chunks.
 func TestParcelsSideBySide(t *testing.T) {
 	w := newWorld(t)
-	store := content.NewStore(w.client)
+	store := kube.New(w.client)
 	var group sync.WaitGroup
 	versions := make([]content.Encoded, 8)
 	for i := range versions {
@@ -117,13 +118,13 @@ func TestParcelsSideBySide(t *testing.T) {
 
 // TestParcelTakenAwayIsStoredAnew deletes a parcel that others count on.
 func TestParcelTakenAwayIsStoredAnew(t *testing.T) {
-	for name, notice := range map[string]func(*world, **content.Store){
-		"the hub restarts": func(w *world, s **content.Store) { *s = content.NewStore(w.client) },
-		"a sweep sees it":  func(w *world, s **content.Store) { w.must(w.collector(*s).Sweep(w.ctx)) },
+	for name, notice := range map[string]func(*world, **kube.Store){
+		"the hub restarts": func(w *world, s **kube.Store) { *s = kube.New(w.client) },
+		"a sweep sees it":  func(w *world, s **kube.Store) { w.must(w.collector(*s).Sweep(w.ctx)) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			store := content.NewStore(w.client)
+			store := kube.New(w.client)
 			first, second := w.encode(large()...), w.encode(append(large(), object("ConfigMap", "new", "x"))...)
 			w.must(store.Put(w.ctx, first, w.namespace))
 			w.must(store.Put(w.ctx, second, w.namespace))

@@ -16,7 +16,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flotilla-sh/flotilla/internal/content"
+	"github.com/flotilla-sh/flotilla/internal/content/kube"
 	"github.com/flotilla-sh/flotilla/internal/hub/cluster/register"
 	"github.com/flotilla-sh/flotilla/internal/names"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
@@ -44,7 +44,7 @@ func newRegistration(t *testing.T) *registration {
 func (r *registration) reconcile() int32 {
 	r.Helper()
 	before := r.counter.writes.Load()
-	c := &register.Controller{Client: r.counter, Live: r.client, Store: content.NewStore(r.client), Hub: r.hub, Clock: r.clock}
+	c := &register.Controller{Client: r.counter, Live: r.client, Store: kube.New(r.client), Hub: r.hub, Clock: r.clock}
 	_, err := c.Reconcile(r.ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(r.cluster)})
 	r.must(err)
 	r.exists(r.cluster)

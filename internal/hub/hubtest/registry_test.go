@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flotilla-sh/flotilla/internal/content"
+	"github.com/flotilla-sh/flotilla/internal/content/kube"
 	"github.com/flotilla-sh/flotilla/internal/content/registry/registrytest"
 	"github.com/flotilla-sh/flotilla/internal/fault"
 	"github.com/flotilla-sh/flotilla/internal/hub/content/gc"
@@ -145,7 +145,7 @@ func TestAgentsGetAccess(t *testing.T) {
 // of a root that is stored elsewhere.
 func TestSweepKeepsSecretsOfContentInARegistry(t *testing.T) {
 	w := newWorld(t)
-	store, enc := content.NewStore(w.client), w.encode(large()...)
+	store, enc := kube.New(w.client), w.encode(large()...)
 	w.must(store.PutSecrets(w.ctx, enc, w.namespace))
 	w.create(&fleet.BundleDeployment{ObjectMeta: w.meta("app"), Spec: fleet.BundleDeploymentSpec{
 		Content: &fleet.ContentRef{Digest: enc.Root.Digest, Name: enc.Root.Name, Registry: "registry"},
@@ -160,7 +160,7 @@ func TestSweepKeepsSecretsOfContentInARegistry(t *testing.T) {
 		w.must(w.collector(store).Sweep(w.ctx))
 		w.clock.Step(gc.Grace)
 	}
-	if !w.exists(secret) || secret.GetAnnotations()[content.UnusedAnnotation] != "" {
+	if !w.exists(secret) || secret.GetAnnotations()[kube.UnusedAnnotation] != "" {
 		t.Error("a Secret that is used was swept")
 	}
 	w.must(w.client.Delete(w.ctx, &fleet.BundleDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "app"}}))

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
-	"github.com/flotilla-sh/flotilla/internal/content"
+	"github.com/flotilla-sh/flotilla/internal/content/kube"
 	"github.com/flotilla-sh/flotilla/internal/hub/bundle/sources"
 	"github.com/flotilla-sh/flotilla/internal/hub/bundle/write"
 	"github.com/flotilla-sh/flotilla/internal/hub/content/gc"
@@ -29,7 +29,7 @@ func newWriting(t *testing.T) *writing {
 	t.Helper()
 	w := newWorld(t)
 	c := &counter{Client: w.client}
-	store := content.NewStore(c)
+	store := kube.New(c)
 	return &writing{w, &write.Writer{Client: c, Live: c, Store: store, Sources: sources.New(store, w.key())}, c}
 }
 
@@ -136,7 +136,7 @@ func TestSourceIsTheSameFromMemory(t *testing.T) {
 			if w.counts.reads.Load() != reads {
 				t.Error("what was just written is read again")
 			}
-			far, err := sources.New(content.NewStore(w.client), w.key()).Of(w.ctx, b)
+			far, err := sources.New(kube.New(w.client), w.key()).Of(w.ctx, b)
 			w.must(err)
 			if diff := cmp.Diff(far, near); diff != "" {
 				t.Errorf("(-stored +kept):\n%s", diff)

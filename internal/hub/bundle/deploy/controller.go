@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
-	"github.com/flotilla-sh/flotilla/internal/content"
+	"github.com/flotilla-sh/flotilla/internal/content/kube"
 	"github.com/flotilla-sh/flotilla/internal/deployment"
 	"github.com/flotilla-sh/flotilla/internal/effect"
 	"github.com/flotilla-sh/flotilla/internal/fault"
@@ -51,7 +51,7 @@ type Controller struct {
 	// Live reads past all caches what a removal depends on, and Secrets.
 	Live   client.Reader
 	Stages *pipeline.Stages
-	Store  *content.Store
+	Store  *kube.Store
 	// Sources are the files of Bundles.
 	Sources *sources.Sources
 	// Registries have the content of bundles that ask for one.

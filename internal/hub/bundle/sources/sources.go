@@ -11,6 +11,7 @@ import (
 
 	"github.com/flotilla-sh/flotilla/internal/cache"
 	"github.com/flotilla-sh/flotilla/internal/content"
+	"github.com/flotilla-sh/flotilla/internal/content/kube"
 	"github.com/flotilla-sh/flotilla/internal/fault"
 	"github.com/flotilla-sh/flotilla/internal/source"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
@@ -32,13 +33,13 @@ type Files struct {
 // Sources stores and reads the files of bundles. It keeps at hand what was used
 // last: what one controller has just stored the next one deploys.
 type Sources struct {
-	store *content.Store
+	store *kube.Store
 	key   content.Key
 	kept  *cache.LRU[Files]
 }
 
 // New returns the sources in a store.
-func New(store *content.Store, key content.Key) *Sources {
+func New(store *kube.Store, key content.Key) *Sources {
 	return &Sources{store: store, key: key, kept: cache.New[Files](room)}
 }
 

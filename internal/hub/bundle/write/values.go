@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/flotilla-sh/flotilla/internal/content"
+	"github.com/flotilla-sh/flotilla/internal/content/kube"
 	"github.com/flotilla-sh/flotilla/internal/digest"
 	"github.com/flotilla-sh/flotilla/internal/names"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
@@ -39,7 +39,7 @@ func takeValues(b *fleet.Bundle) (*corev1.Secret, error) {
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: b.Namespace,
 			Name:      names.ValuesSecret(b.Name, hash),
-			Labels:    map[string]string{fleet.BundleLabel: b.Name, fleet.ManagedLabel: "true", content.ManagedLabel: "true"},
+			Labels:    map[string]string{fleet.BundleLabel: b.Name, fleet.ManagedLabel: "true", kube.ManagedLabel: "true"},
 		},
 		Type:      fleet.BundleValuesType,
 		Immutable: ptr.To(true),

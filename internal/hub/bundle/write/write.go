@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
-	"github.com/flotilla-sh/flotilla/internal/content"
+	"github.com/flotilla-sh/flotilla/internal/content/kube"
 	"github.com/flotilla-sh/flotilla/internal/fault"
 	"github.com/flotilla-sh/flotilla/internal/hub/bundle/sources"
 	"github.com/flotilla-sh/flotilla/internal/names"
@@ -29,7 +29,7 @@ type Writer struct {
 	Client client.Client
 	// Live reads what a deletion depends on, past all caches.
 	Live    client.Reader
-	Store   *content.Store
+	Store   *kube.Store
 	Sources *sources.Sources
 
 	wanted wanted

@@ -24,7 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
-	"github.com/flotilla-sh/flotilla/internal/content"
+	"github.com/flotilla-sh/flotilla/internal/content/kube"
 	"github.com/flotilla-sh/flotilla/internal/effect"
 	"github.com/flotilla-sh/flotilla/internal/fault"
 	"github.com/flotilla-sh/flotilla/internal/hub/registries"
@@ -45,7 +45,7 @@ type Controller struct {
 	// Live reads past all caches what a deletion depends on, and what they drop.
 	Live client.Reader
 	// Store forgets what it knows of a namespace that has to be made anew.
-	Store *content.Store
+	Store *kube.Store
 	// Registries forget which access the agent had there; nil where there are none.
 	Registries *registries.Registries
 	// Hub is the identity of this hub, by which clusters tell its bundles from

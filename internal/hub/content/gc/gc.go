@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/flotilla-sh/flotilla/internal/content"
+	"github.com/flotilla-sh/flotilla/internal/content/kube"
 	"github.com/flotilla-sh/flotilla/internal/hub/registries"
 	"github.com/flotilla-sh/flotilla/internal/names"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
@@ -41,7 +42,7 @@ type Collector struct {
 	Client client.Client
 	// Live lists content past the cache, metadata only, and deletes it.
 	Live  client.Client
-	Store *content.Store
+	Store *kube.Store
 	// Registries are swept too; nil for none.
 	Registries *registries.Registries
 	Clock      clock.WithTicker
@@ -102,7 +103,7 @@ func (c *Collector) deployments(ctx context.Context) (*fleet.BundleDeploymentLis
 // stored lists the metadata of everything that holds content. It is read
 // before the references: content is stored before a deployment names it.
 func (c *Collector) stored(ctx context.Context) ([]metav1.PartialObjectMetadata, error) {
-	ours := client.HasLabels{content.ManagedLabel}
+	ours := client.HasLabels{kube.ManagedLabel}
 	open, err := c.list(ctx, corev1.SchemeGroupVersion.WithKind("ConfigMap"), client.InNamespace(fleet.ContentNamespace), ours)
 	if err != nil {
 		return nil, err
@@ -141,7 +142,7 @@ func (c *Collector) used(ctx context.Context, stored []metav1.PartialObjectMetad
 		case ref.Registry == "":
 			used[ref.Name] = true
 		default:
-			used[content.AwayName(ref.Name)] = true
+			used[kube.AwayName(ref.Name)] = true
 		}
 	}
 	for i := range bundles.Items {
@@ -156,7 +157,7 @@ func (c *Collector) used(ctx context.Context, stored []metav1.PartialObjectMetad
 		if !used[stored[i].Name] {
 			continue
 		}
-		for _, list := range []string{content.ChunksAnnotation, content.ParcelsAnnotation} {
+		for _, list := range []string{kube.ChunksAnnotation, content.ParcelsAnnotation} {
 			for name := range strings.SplitSeq(stored[i].Annotations[list], ",") {
 				led[name] = true
 			}
@@ -167,7 +168,7 @@ func (c *Collector) used(ctx context.Context, stored []metav1.PartialObjectMetad
 }
 
 func (c *Collector) judge(ctx context.Context, obj *metav1.PartialObjectMetadata, used bool) error {
-	marked := obj.Annotations[content.UnusedAnnotation]
+	marked := obj.Annotations[kube.UnusedAnnotation]
 	switch {
 	case used && marked != "":
 		return c.mark(ctx, obj, nil)
@@ -192,7 +193,7 @@ func (c *Collector) mark(ctx context.Context, obj *metav1.PartialObjectMetadata,
 		value = `"` + *since + `"`
 	}
 	patch := fmt.Sprintf(`{"metadata":{"resourceVersion":%q,"annotations":{%q:%s}}}`,
-		obj.ResourceVersion, content.UnusedAnnotation, value)
+		obj.ResourceVersion, kube.UnusedAnnotation, value)
 	err := c.Live.Patch(ctx, obj, client.RawPatch("application/merge-patch+json", []byte(patch)))
 	return ignoreMoved(err)
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/flotilla-sh/flotilla/internal/bundle"
 	"github.com/flotilla-sh/flotilla/internal/content"
+	"github.com/flotilla-sh/flotilla/internal/content/kube"
 	"github.com/flotilla-sh/flotilla/internal/fault"
 	"github.com/flotilla-sh/flotilla/internal/hub/bundle/sources"
 	"github.com/flotilla-sh/flotilla/internal/hub/bundle/write"
@@ -59,7 +60,7 @@ func (s *server) Create(ctx context.Context, obj client.Object, _ ...client.Crea
 func TestOneBundleThatFailsStopsNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{}
-		store, key := content.NewStore(s), content.Key("key")
+		store, key := kube.New(s), content.Key("key")
 		c := &Controller{Bundles: &write.Writer{Client: s, Live: s, Store: store, Sources: sources.New(store, key)}}
 		var drafts []bundle.Draft
 		for _, name := range []string{"a", "b", "c"} {

@@ -1,4 +1,6 @@
-package content
+// Package kube keeps content on the hub's API server: the hub writes it here,
+// each payload once, and its agents read it.
+package kube
 
 import (
 	"context"
@@ -14,6 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flotilla-sh/flotilla/internal/content"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
 
@@ -21,8 +24,6 @@ const (
 	// ChunksAnnotation lists on a root the names of its chunks that are stored
 	// by themselves, so that a sweep can mark them by metadata alone.
 	ChunksAnnotation = "flotilla.sh/chunks"
-	// ParcelsAnnotation lists on a root the other parcels with chunks of it.
-	ParcelsAnnotation = "flotilla.sh/parcels"
 	// holdsAnnotation lists on a parcel the beginnings of the digests of the
 	// chunks that it holds.
 	holdsAnnotation = "flotilla.sh/holds"
@@ -34,8 +35,6 @@ const (
 	ManagedLabel = "flotilla.sh/content"
 	// SecretType is the type of those Secrets.
 	SecretType = "flotilla.sh/content"
-	// dataKey is the key of the payload in them, packKey that of the chunks.
-	dataKey, packKey = "content", "chunks"
 	// packed is the value of ManagedLabel of what holds chunks.
 	packed = "chunks"
 )
@@ -56,15 +55,15 @@ type Store struct {
 	flights singleflight.Group
 }
 
-// NewStore returns a store that reads and writes through c, which must not be
+// New returns a store that reads and writes through c, which must not be
 // a cache: payloads are no good guests there.
-func NewStore(c client.Client) *Store {
+func New(c client.Client) *Store {
 	return &Store{client: c}
 }
 
 // Put stores everything of enc that is not there yet, chunks before the root.
 // Secret payloads go to namespace.
-func (s *Store) Put(ctx context.Context, enc Encoded, namespace string) error {
+func (s *Store) Put(ctx context.Context, enc content.Encoded, namespace string) error {
 	if err := s.putSecrets(ctx, enc, namespace); err != nil {
 		return err
 	}
@@ -80,14 +79,14 @@ func AwayName(root string) string { return root + "-away" }
 
 // PutSecrets stores only the secret chunks of enc, which are never stored
 // anywhere else.
-func (s *Store) PutSecrets(ctx context.Context, enc Encoded, namespace string) error {
+func (s *Store) PutSecrets(ctx context.Context, enc content.Encoded, namespace string) error {
 	if err := s.putSecrets(ctx, enc, namespace); err != nil || len(enc.Open()) == len(enc.Chunks) {
 		return err
 	}
-	return s.putBlob(ctx, Blob{Ref: Ref{Name: AwayName(enc.Root.Name)}, Chunks: enc.Root.Chunks}, namespace)
+	return s.putBlob(ctx, content.Blob{Ref: content.Ref{Name: AwayName(enc.Root.Name)}, Chunks: enc.Root.Chunks}, namespace)
 }
 
-func (s *Store) putSecrets(ctx context.Context, enc Encoded, namespace string) error {
+func (s *Store) putSecrets(ctx context.Context, enc content.Encoded, namespace string) error {
 	for _, b := range enc.Chunks {
 		if !b.Secret {
 			continue
@@ -100,7 +99,7 @@ func (s *Store) putSecrets(ctx context.Context, enc Encoded, namespace string) e
 }
 
 // putBlob stores a payload, or finds that it is stored.
-func (s *Store) putBlob(ctx context.Context, b Blob, namespace string) error {
+func (s *Store) putBlob(ctx context.Context, b content.Blob, namespace string) error {
 	return s.once(ctx, knownKey(b.Ref, namespace), func(ctx context.Context) error {
 		if err := s.Keep(ctx, objectFor(b, namespace)); err != nil {
 			return s.explain(b.Ref, err)
@@ -120,7 +119,7 @@ func (s *Store) Keep(ctx context.Context, obj client.Object) error {
 }
 
 // explain says what could not be stored.
-func (s *Store) explain(ref Ref, err error) error {
+func (s *Store) explain(ref content.Ref, err error) error {
 	err = fmt.Errorf("store content %s: %w", ref.ID(), err)
 	if apierrors.IsNotFound(err) && !ref.Secret {
 		return fmt.Errorf("%w; the chart flotilla makes the namespace %s: install it again", err, fleet.ContentNamespace)
@@ -154,12 +153,12 @@ func (s *Store) unmarkIt(ctx context.Context, meta *metav1.PartialObjectMetadata
 
 // Has tells whether a payload is stored. It looks once per process, unless a
 // sweep has marked it.
-func (s *Store) Has(ctx context.Context, ref Ref, namespace string) (bool, error) {
+func (s *Store) Has(ctx context.Context, ref content.Ref, namespace string) (bool, error) {
 	key := knownKey(ref, namespace)
 	if _, ok := s.known.Load(key); ok {
 		return true, nil
 	}
-	meta, err := s.metadata(ctx, objectFor(Blob{Ref: ref}, namespace))
+	meta, err := s.metadata(ctx, objectFor(content.Blob{Ref: ref}, namespace))
 	if apierrors.IsNotFound(err) {
 		return false, nil
 	}
@@ -214,53 +213,36 @@ func (s *Store) Deleted(name, namespace string) {
 }
 
 // Get reads what is stored under a name; what is secret from namespace.
-func (s *Store) Get(ctx context.Context, ref Ref, namespace string) (Parcel, error) {
+func (s *Store) Get(ctx context.Context, ref content.Ref, namespace string) (content.Parcel, error) {
 	if !ref.Secret {
 		obj := &corev1.ConfigMap{}
 		err := s.client.Get(ctx, client.ObjectKey{Namespace: fleet.ContentNamespace, Name: ref.Name}, obj)
-		return FromConfigMap(obj), err
+		return content.FromConfigMap(obj), err
 	}
 	obj := &corev1.Secret{}
 	err := s.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: ref.Name}, obj)
-	return FromSecret(obj), err
-}
-
-// FromConfigMap returns the parcel in a ConfigMap.
-func FromConfigMap(obj *corev1.ConfigMap) Parcel {
-	return Parcel{
-		Data: obj.BinaryData[dataKey], Pack: obj.BinaryData[packKey],
-		Others: listed(obj.Annotations[ParcelsAnnotation]),
-	}
-}
-
-// FromSecret returns the payload in a Secret.
-func FromSecret(obj *corev1.Secret) Parcel { return Parcel{Data: obj.Data[dataKey]} }
-
-// listed reads an annotation that lists names.
-func listed(value string) []string {
-	if value == "" {
-		return nil
-	}
-	return strings.Split(value, ",")
+	return content.FromSecret(obj), err
 }
 
 // In returns a Getter that reads secret payloads from namespace.
-func (s *Store) In(namespace string) Getter {
-	return getterFunc(func(ctx context.Context, ref Ref) (Parcel, error) {
+func (s *Store) In(namespace string) content.Getter {
+	return getterFunc(func(ctx context.Context, ref content.Ref) (content.Parcel, error) {
 		return s.Get(ctx, ref, namespace)
 	})
 }
 
-type getterFunc func(ctx context.Context, ref Ref) (Parcel, error)
+type getterFunc func(ctx context.Context, ref content.Ref) (content.Parcel, error)
 
-func (f getterFunc) Get(ctx context.Context, ref Ref) (Parcel, error) { return f(ctx, ref) }
+func (f getterFunc) Get(ctx context.Context, ref content.Ref) (content.Parcel, error) {
+	return f(ctx, ref)
+}
 
-func knownKey(ref Ref, namespace string) string {
+func knownKey(ref content.Ref, namespace string) string {
 	return spaceOf(ref, namespace) + "/" + ref.Name
 }
 
 // spaceOf is the namespace of a payload.
-func spaceOf(ref Ref, namespace string) string {
+func spaceOf(ref content.Ref, namespace string) string {
 	if ref.Secret {
 		return namespace
 	}
@@ -268,7 +250,7 @@ func spaceOf(ref Ref, namespace string) string {
 }
 
 // objectFor returns the Kubernetes object that holds a blob.
-func objectFor(b Blob, namespace string) client.Object {
+func objectFor(b content.Blob, namespace string) client.Object {
 	meta := metav1.ObjectMeta{
 		Namespace: spaceOf(b.Ref, namespace), Name: b.Name, Labels: map[string]string{ManagedLabel: "true"},
 	}
@@ -281,7 +263,7 @@ func objectFor(b Blob, namespace string) client.Object {
 	if len(names) > 0 {
 		meta.Annotations = map[string]string{ChunksAnnotation: strings.Join(names, ",")}
 	}
-	data := map[string][]byte{dataKey: b.Data}
+	data := map[string][]byte{content.DataKey: b.Data}
 	if b.Secret {
 		return &corev1.Secret{ObjectMeta: meta, Type: SecretType, Immutable: ptr.To(true), Data: data}
 	}

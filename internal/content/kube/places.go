@@ -1,10 +1,10 @@
-package content
+package kube
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"slices"
 	"sync"
+
+	"github.com/flotilla-sh/flotilla/internal/content"
 )
 
 // place is a parcel with chunks, stored or about to be.
@@ -24,18 +24,6 @@ type places struct {
 	seq    int
 	byName map[string]*place
 	at     map[string]*place
-}
-
-// short is enough of a digest to find a chunk by.
-func short(digest string) string { return digest[:min(16, len(digest))] }
-
-// Shorts returns the short digests of chunks, as Deal asks for them.
-func Shorts(chunks []Blob) []string {
-	out := make([]string, len(chunks))
-	for i, c := range chunks {
-		out[i] = short(c.Digest)
-	}
-	return out
 }
 
 // has tells whether there is a parcel of this name with chunks.
@@ -101,16 +89,16 @@ type claim struct {
 // newPlace is a parcel that is to be stored, and its chunks.
 type newPlace struct {
 	*place
-	blobs []Blob
+	blobs []content.Blob
 }
 
 // claim decides for each chunk of a root in which parcel it is to be. Those
 // that have to be stored count as being there from now on; settle must follow.
-func (p *places) claim(root string, chunks []Blob) claim {
+func (p *places) claim(root string, chunks []content.Blob) claim {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var c claim
-	others, groups := Deal(chunks, func(chunk string) (string, int) {
+	others, groups := content.Deal(chunks, func(chunk string) (string, int) {
 		if at := p.at[chunk]; at != nil {
 			return at.name, len(at.chunks)
 		}
@@ -123,9 +111,9 @@ func (p *places) claim(root string, chunks []Blob) claim {
 	for i, group := range groups {
 		name := root
 		if i < len(groups)-1 {
-			name = parcelName(root, group)
+			name = content.ParcelName(root, group)
 		}
-		here := newPlace{p.put(name, Shorts(group), make(chan struct{})), group}
+		here := newPlace{p.put(name, content.Shorts(group), make(chan struct{})), group}
 		if name == root {
 			c.own = here
 		} else {
@@ -149,37 +137,4 @@ func (p *places) settle(c claim, err error) {
 		}
 		close(here.done)
 	}
-}
-
-// Deal decides which chunks of a root are to be stored, in which groups, and
-// which others count on what is stored. at tells for a chunk where it is and
-// how many chunks are there.
-func Deal(chunks []Blob, at func(chunk string) (where string, holds int)) (others []string, groups [][]Blob) {
-	missing, held := []Blob{}, 0
-	for _, chunk := range chunks {
-		where, holds := at(short(chunk.Digest))
-		switch {
-		case where == "":
-			missing = append(missing, chunk)
-		case !slices.Contains(others, where):
-			others = append(others, where)
-			held += holds
-		}
-	}
-	if len(others) > maxOthers || held+len(missing) > 2*len(chunks)+8 {
-		// Who has none of it yet would read many parcels, or much else.
-		return nil, parcels(chunks)
-	}
-	return others, parcels(missing)
-}
-
-// parcelName names a parcel of chunks alone. It is as hard to guess as the
-// root's name.
-func parcelName(root string, chunks []Blob) string {
-	h := sha256.New()
-	h.Write([]byte(root))
-	for _, c := range chunks {
-		h.Write([]byte(c.Digest))
-	}
-	return "c-" + hex.EncodeToString(h.Sum(nil))[:40]
 }

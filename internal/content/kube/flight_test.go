@@ -1,4 +1,4 @@
-package content
+package kube
 
 import (
 	"context"
@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-sh/flotilla/internal/content"
 )
 
 // slow is an API server that has nothing, and answers a write when it is let, or
@@ -32,10 +34,10 @@ func (s *slow) List(context.Context, client.ObjectList, ...client.ListOption) er
 // puts are the two ways in which a payload is stored.
 var puts = map[string]func(*Store, context.Context) error{
 	"by itself": func(s *Store, ctx context.Context) error {
-		return s.putBlob(ctx, Blob{Ref: Ref{Name: "c-secret", Secret: true}}, "ns")
+		return s.putBlob(ctx, content.Blob{Ref: content.Ref{Name: "c-secret", Secret: true}}, "ns")
 	},
 	"with its chunks": func(s *Store, ctx context.Context) error {
-		return s.Put(ctx, Encoded{Root: Blob{Ref: Ref{Name: "c-root"}}, Chunks: blobs(0, 2, 10)}, "ns")
+		return s.Put(ctx, content.Encoded{Root: content.Blob{Ref: content.Ref{Name: "c-root"}}, Chunks: blobs(0, 2, 10)}, "ns")
 	},
 }
 
@@ -45,7 +47,7 @@ func TestWhoGivesUpStopsNobodyElse(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server := &slow{let: make(chan error)}
-				store := NewStore(server)
+				store := New(server)
 				first, giveUp := context.WithCancel(t.Context())
 				ends := [2]chan error{make(chan error, 1), make(chan error, 1)}
 				for i, ctx := range []context.Context{first, t.Context()} {
@@ -79,7 +81,7 @@ func TestAPutThatFailed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server := &slow{let: make(chan error, 1)}
-				store := NewStore(server)
+				store := New(server)
 				away := errors.New("the API server is away")
 				server.let <- away
 				if err := put(store, t.Context()); !errors.Is(err, away) {

@@ -1,17 +1,19 @@
-package content
+package kube
 
 import (
 	"errors"
 	"fmt"
 	"slices"
 	"testing"
+
+	"github.com/flotilla-sh/flotilla/internal/content"
 )
 
 // blobs have the digests from..to; each is n bytes large.
-func blobs(from, to, n int) []Blob {
-	var out []Blob
+func blobs(from, to, n int) []content.Blob {
+	var out []content.Blob
 	for i := from; i < to; i++ {
-		out = append(out, Blob{Ref: Ref{Digest: fmt.Sprintf("%016d-rest", i)}, Data: make([]byte, n)})
+		out = append(out, content.Blob{Ref: content.Ref{Digest: fmt.Sprintf("%016d-rest", i)}, Data: make([]byte, n)})
 	}
 	return out
 }
@@ -28,10 +30,10 @@ func parcelsOf(c claim) (others []string, extra, own int) {
 }
 
 func TestClaims(t *testing.T) {
-	stored := func(p *places, root string, chunks []Blob) { p.settle(p.claim(root, chunks), nil) }
+	stored := func(p *places, root string, chunks []content.Blob) { p.settle(p.claim(root, chunks), nil) }
 	for name, test := range map[string]struct {
 		before     func(*places)
-		chunks     []Blob
+		chunks     []content.Blob
 		others     []string
 		extra, own int
 	}{
@@ -42,14 +44,14 @@ func TestClaims(t *testing.T) {
 		"in order":            {func(p *places) { stored(p, "b", blobs(0, 5, 10)); stored(p, "a", blobs(0, 9, 10)) }, blobs(3, 10, 10), []string{"b", "a"}, 0, 1},
 		"little of a big one": {func(p *places) { stored(p, "a", blobs(0, 100, 10)) }, blobs(90, 110, 10), nil, 0, 20},
 		"lost":                {func(p *places) { stored(p, "a", blobs(0, 5, 10)); p.lost("a") }, blobs(0, 5, 10), nil, 0, 5},
-		"read at the start":   {func(p *places) { p.add("a", Shorts(blobs(0, 5, 10))) }, blobs(0, 6, 10), []string{"a"}, 0, 1},
+		"read at the start":   {func(p *places) { p.add("a", content.Shorts(blobs(0, 5, 10))) }, blobs(0, 6, 10), []string{"a"}, 0, 1},
 		"not stored":          {func(p *places) { p.settle(p.claim("a", blobs(0, 5, 10)), errors.New("no")) }, blobs(0, 5, 10), nil, 0, 5},
 		"about to be stored":  {func(p *places) { p.claim("a", blobs(0, 5, 10)) }, blobs(0, 5, 10), []string{"a"}, 0, 0},
 		"too many parcels": {func(p *places) {
-			for i := range maxOthers + 1 {
+			for i := range content.MaxOthers + 1 {
 				stored(p, fmt.Sprint(i), blobs(i, i+1, 10))
 			}
-		}, blobs(0, maxOthers+1, 10), nil, 0, maxOthers + 1},
+		}, blobs(0, content.MaxOthers+1, 10), nil, 0, content.MaxOthers + 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := &places{}
@@ -79,7 +81,7 @@ func TestClaimsStayBounded(t *testing.T) {
 		for _, o := range c.others {
 			read += sizes[o.name]
 		}
-		if len(c.others) > maxOthers || read > 2*len(chunks)+8 {
+		if len(c.others) > content.MaxOthers || read > 2*len(chunks)+8 {
 			t.Fatalf("after %d changes a new agent reads %d parcels with %d chunks", n, len(c.others), read)
 		}
 	}

@@ -1,4 +1,4 @@
-package content
+package kube
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flotilla-sh/flotilla/internal/content"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
 
@@ -24,11 +25,11 @@ var errMoved = errors.New("a parcel that was there is gone")
 const placing = 3
 
 // putParcels stores a root and those of its chunks that no parcel has.
-func (s *Store) putParcels(ctx context.Context, root Blob, chunks []Blob) error {
+func (s *Store) putParcels(ctx context.Context, root content.Blob, chunks []content.Blob) error {
 	return s.once(ctx, knownKey(root.Ref, ""), func(ctx context.Context) error { return s.placeRoot(ctx, root, chunks) })
 }
 
-func (s *Store) placeRoot(ctx context.Context, root Blob, chunks []Blob) error {
+func (s *Store) placeRoot(ctx context.Context, root content.Blob, chunks []content.Blob) error {
 	if err := s.loadPlaces(ctx); err != nil {
 		return err
 	}
@@ -53,7 +54,7 @@ func (s *Store) placeRoot(ctx context.Context, root Blob, chunks []Blob) error {
 
 // place stores what was claimed: the root last, once all that it counts on is
 // there and bears no mark.
-func (s *Store) place(ctx context.Context, root Blob, c claim) error {
+func (s *Store) place(ctx context.Context, root content.Blob, c claim) error {
 	names := make([]string, 0, len(c.others)+len(c.extra))
 	for _, other := range c.others {
 		select {
@@ -70,7 +71,7 @@ func (s *Store) place(ctx context.Context, root Blob, c claim) error {
 		names = append(names, other.name)
 	}
 	for _, extra := range c.extra {
-		err := s.putBlobWith(ctx, Blob{Ref: Ref{Name: extra.name}}, extra, nil)
+		err := s.putBlobWith(ctx, content.Blob{Ref: content.Ref{Name: extra.name}}, extra, nil)
 		if apierrors.IsAlreadyExists(err) {
 			err = s.retain(ctx, extra.name)
 		}
@@ -82,33 +83,33 @@ func (s *Store) place(ctx context.Context, root Blob, c claim) error {
 	return s.putBlobWith(ctx, root, c.own, names)
 }
 
-func (s *Store) putBlobWith(ctx context.Context, b Blob, chunks newPlace, others []string) error {
+func (s *Store) putBlobWith(ctx context.Context, b content.Blob, chunks newPlace, others []string) error {
 	obj := objectFor(b, "").(*corev1.ConfigMap)
 	if obj.Annotations == nil {
 		obj.Annotations = map[string]string{}
 	}
 	if len(others) > 0 {
-		obj.Annotations[ParcelsAnnotation] = strings.Join(others, ",")
+		obj.Annotations[content.ParcelsAnnotation] = strings.Join(others, ",")
 	}
 	if b.Data == nil {
-		delete(obj.BinaryData, dataKey)
+		delete(obj.BinaryData, content.DataKey)
 	}
 	if chunks.place != nil {
 		obj.Labels[ManagedLabel] = packed
 		obj.Annotations[holdsAnnotation] = strings.Join(chunks.chunks, ",")
-		obj.BinaryData[packKey] = Pack(chunks.blobs)
+		obj.BinaryData[content.PackKey] = content.Pack(chunks.blobs)
 	}
 	return s.client.Create(ctx, obj)
 }
 
 // retain takes the mark off a parcel that is counted on.
 func (s *Store) retain(ctx context.Context, name string) error {
-	ref := Ref{Name: name}
+	ref := content.Ref{Name: name}
 	key := knownKey(ref, "")
 	if _, ok := s.known.Load(key); ok {
 		return nil
 	}
-	err := s.unmark(ctx, objectFor(Blob{Ref: ref}, ""))
+	err := s.unmark(ctx, objectFor(content.Blob{Ref: ref}, ""))
 	if apierrors.IsNotFound(err) {
 		s.places.lost(name)
 		return errMoved
@@ -121,7 +122,7 @@ func (s *Store) retain(ctx context.Context, name string) error {
 
 // adopt uses a root that is stored already, with the parcels that it names.
 // One whose parcels are gone is deleted, to be stored anew.
-func (s *Store) adopt(ctx context.Context, root Blob) error {
+func (s *Store) adopt(ctx context.Context, root content.Blob) error {
 	meta, err := s.metadata(ctx, objectFor(root, ""))
 	if apierrors.IsNotFound(err) {
 		s.places.lost(root.Name)
@@ -130,7 +131,7 @@ func (s *Store) adopt(ctx context.Context, root Blob) error {
 	if err != nil {
 		return err
 	}
-	for _, other := range listed(meta.Annotations[ParcelsAnnotation]) {
+	for _, other := range content.Listed(meta.Annotations[content.ParcelsAnnotation]) {
 		err := s.retain(ctx, other)
 		if errors.Is(err, errMoved) {
 			s.places.lost(root.Name)
@@ -142,7 +143,7 @@ func (s *Store) adopt(ctx context.Context, root Blob) error {
 		}
 	}
 	if !s.places.has(root.Name) {
-		s.places.add(root.Name, listed(meta.Annotations[holdsAnnotation]))
+		s.places.add(root.Name, content.Listed(meta.Annotations[holdsAnnotation]))
 	}
 	return s.unmarkIt(ctx, meta)
 }
@@ -164,7 +165,7 @@ func (s *Store) loadPlaces(ctx context.Context) error {
 		return a.CreationTimestamp.Compare(b.CreationTimestamp.Time)
 	})
 	for i := range list.Items {
-		s.places.add(list.Items[i].Name, listed(list.Items[i].Annotations[holdsAnnotation]))
+		s.places.add(list.Items[i].Name, content.Listed(list.Items[i].Annotations[holdsAnnotation]))
 	}
 	s.loaded = true
 	return nil
