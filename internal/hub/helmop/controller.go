@@ -67,7 +67,15 @@ func (c *Controller) Pack(ctx context.Context, op *fleet.HelmOp) error {
 		return err
 	}
 	draft := draftOf(op)
-	err = c.bring(ctx, op, draft, have)
+	in := charts.Input{Draft: draft}
+	if have != nil {
+		in.Have, in.Stored = have.Bundle.Spec.Charts, have.Files
+		in.Refresh = c.looks.refresh(op, have.Bundle, c.Clock.Now())
+	} else {
+		in.Refresh = c.looks.refresh(op, nil, c.Clock.Now())
+	}
+	err = c.bring(ctx, op, in)
+	c.looks.note(op, in.Refresh, err, c.Clock.Now())
 	c.reportPoll(op, err)
 	if err != nil {
 		return err
@@ -94,20 +102,14 @@ func owner(op *fleet.HelmOp) write.Owner {
 }
 
 // bring fetches the chart, or takes what the bundle has of it.
-func (c *Controller) bring(ctx context.Context, op *fleet.HelmOp, draft *bundle.Draft, have *write.Have) error {
-	reach, err := c.Access.HelmOpCharts(ctx, op)
-	if err != nil {
+func (c *Controller) bring(ctx context.Context, op *fleet.HelmOp, in charts.Input) error {
+	var err error
+	if in.Access, err = c.Access.HelmOpCharts(ctx, op); err != nil {
 		return err
-	}
-	in := charts.Input{Draft: draft, Access: reach, Refresh: c.looks.refresh(op, c.Clock.Now())}
-	if have != nil {
-		in.Have, in.Stored = have.Bundle.Spec.Charts, have.Files
 	}
 	packer := charts.NewPacker(c.Charts)
 	defer packer.Close()
-	err = packer.Fill(ctx, in)
-	c.looks.note(op, in.Refresh, err, c.Clock.Now())
-	return err
+	return packer.Fill(ctx, in)
 }
 
 // draftOf is the bundle that a HelmOp describes, without its chart.

@@ -45,7 +45,7 @@ func TestLooks(t *testing.T) {
 	l := &looks{}
 	expect := func(what string, at time.Duration, want charts.Refresh) {
 		t.Helper()
-		if got := l.refresh(op, start.Add(at)); got != want {
+		if got := l.refresh(op, nil, start.Add(at)); got != want {
 			t.Errorf("%s: %v, want %v", what, got, want)
 		}
 	}
@@ -63,6 +63,9 @@ func TestLooks(t *testing.T) {
 	}
 	l.note(op, charts.Newer, errors.New("down"), start.Add(time.Hour))
 	expect("after a failure", time.Hour, charts.Newer)
+	if next := l.next(op, start.Add(time.Hour)); next < time.Hour {
+		t.Errorf("after a failure that only a change can mend it is looked again in %s", next)
+	}
 	l.note(op, charts.Newer, nil, start.Add(time.Hour))
 	expect("done", time.Hour, charts.Keep)
 	op.Spec.ForceSyncGeneration = 2
@@ -74,6 +77,32 @@ func TestLooks(t *testing.T) {
 	op.Spec.Helm.Version = "1.0.0"
 	if l.next(op, start) != 0 {
 		t.Error("an exact version is polled")
+	}
+}
+
+// TestNoLookAtWhatNamesNoChart: there is nothing to poll before the spec is another.
+func TestNoLookAtWhatNamesNoChart(t *testing.T) {
+	for name, op := range map[string]*fleet.HelmOp{"no helm": {}, "a path": opWith("", "./app", "^1"), "no names": opWith("", "", "")} {
+		op.Spec.PollingInterval = &metav1.Duration{Duration: time.Hour}
+		if next := (&looks{}).next(op, time.Now()); next != 0 {
+			t.Errorf("%s: looked at again in %s", name, next)
+		}
+	}
+}
+
+// TestForcedWhileTheHubWasAway: the Bundle tells what was done.
+func TestForcedWhileTheHubWasAway(t *testing.T) {
+	op, have, now := opWith("https://charts.example", "app", "^1"), &fleet.Bundle{}, time.Now()
+	op.Spec.ForceSyncGeneration, have.Spec.ForceSyncGeneration = 2, 1
+	l := &looks{}
+	for _, step := range []struct {
+		err  error
+		want charts.Refresh
+	}{{errors.New("down"), charts.All}, {nil, charts.All}, {nil, charts.Keep}} {
+		if got := l.refresh(op, have, now); got != step.want {
+			t.Errorf("%v, want %v", got, step.want)
+		}
+		l.note(op, step.want, step.err, now)
 	}
 }
 

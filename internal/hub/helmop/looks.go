@@ -20,22 +20,32 @@ type looks struct {
 	ops map[types.NamespacedName]look
 }
 
-// look is the last time that the chart of a HelmOp was brought.
+// look is the last time that the chart of a HelmOp was brought, and that a newer
+// one was looked for, with or without success.
 type look struct {
-	at    time.Time
-	force int64
+	at, tried time.Time
+	force     int64
 }
 
 // refresh decides whether the chart is looked for anew: always where
-// forceSyncGeneration was raised, a newer one where pollingInterval has passed,
-// and else only where the HelmOp names another.
-func (l *looks) refresh(op *fleet.HelmOp, now time.Time) charts.Refresh {
+// forceSyncGeneration was raised above what the Bundle has, a newer one where
+// pollingInterval has passed, and else only where the HelmOp names another.
+func (l *looks) refresh(op *fleet.HelmOp, have *fleet.Bundle, now time.Time) charts.Refresh {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	last, known := l.ops[client.ObjectKeyFromObject(op)]
+	key := client.ObjectKeyFromObject(op)
+	last, known := l.ops[key]
+	if !known {
+		last = look{at: now, tried: now, force: op.Spec.ForceSyncGeneration}
+		if have != nil {
+			last.force = have.Spec.ForceSyncGeneration
+		}
+		if l.ops == nil {
+			l.ops = map[types.NamespacedName]look{}
+		}
+		l.ops[key] = last
+	}
 	switch every := interval(op); {
-	case !known:
-		return charts.Keep
 	case last.force != op.Spec.ForceSyncGeneration:
 		return charts.All
 	case every > 0 && now.Sub(last.at) >= every:
@@ -44,20 +54,20 @@ func (l *looks) refresh(op *fleet.HelmOp, now time.Time) charts.Refresh {
 	return charts.Keep
 }
 
-// note remembers how that went.
+// note remembers how that went. What failed is looked for again.
 func (l *looks) note(op *fleet.HelmOp, refresh charts.Refresh, err error, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	key := client.ObjectKeyFromObject(op)
-	last, known := l.ops[key]
-	if !known || refresh != charts.Keep && err == nil {
-		last.at = now
+	last := l.ops[key]
+	if refresh != charts.Keep {
+		last.tried = now
 	}
-	if !known || err == nil {
+	if err == nil {
 		last.force = op.Spec.ForceSyncGeneration
 	}
-	if l.ops == nil {
-		l.ops = map[types.NamespacedName]look{}
+	if refresh != charts.Keep && err == nil {
+		last.at = now
 	}
 	l.ops[key] = last
 }
@@ -71,12 +81,12 @@ func (l *looks) forget(op types.NamespacedName) {
 // next is how soon to look again; 0 for never.
 func (l *looks) next(op *fleet.HelmOp, now time.Time) time.Duration {
 	every := interval(op)
-	if every <= 0 || exact(op) {
+	if every <= 0 || check(op) != nil || exact(op) {
 		return 0
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	left := max(l.ops[client.ObjectKeyFromObject(op)].at.Add(every).Sub(now), time.Second)
+	left := max(l.ops[client.ObjectKeyFromObject(op)].tried.Add(every).Sub(now), time.Second)
 	return left + rand.N(left/10+1)
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -84,4 +85,29 @@ func TestLeanWrites(t *testing.T) {
 	if got := (&corev1.ConfigMap{ObjectMeta: w.meta("large")}); !w.exists(got) || string(got.BinaryData["a"]) != id {
 		t.Errorf("stored is %v", got.BinaryData)
 	}
+}
+
+// TestRefusedWrites: what the API server says reaches the one who must act.
+func TestRefusedWrites(t *testing.T) {
+	w := newWorld(t)
+	c, err := lean.New(rest.CopyConfig(server.config), client.Options{Scheme: w.client.Scheme()})
+	w.must(err)
+	invalid := &corev1.ConfigMap{ObjectMeta: w.meta("large"), Data: map[string]string{"no key": "1"}}
+	if err := c.Create(w.ctx, invalid); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "data[no key]") {
+		t.Errorf("of an invalid object: %v", err)
+	}
+	w.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "stays", Finalizers: []string{"flotilla.sh/test"}}})
+	stays := &corev1.ConfigMap{ObjectMeta: w.meta("stays")}
+	t.Cleanup(func() { w.drop(stays) })
+	if err := c.Create(w.ctx, stays); !apierrors.IsAlreadyExists(err) {
+		t.Errorf("of what is there: %v", err)
+	}
+	w.must(w.client.Delete(w.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}}))
+	w.must(poll(func() (bool, error) {
+		err := c.Create(w.ctx, &corev1.ConfigMap{ObjectMeta: w.meta("late")}, client.DryRunAll)
+		if err != nil && !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+			t.Fatalf("in a namespace that goes: %v", err)
+		}
+		return err != nil, nil
+	}))
 }

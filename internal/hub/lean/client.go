@@ -81,11 +81,16 @@ func (c *Client) Create(ctx context.Context, obj client.Object, opts ...client.C
 		return err
 	}
 	o := (&client.CreateOptions{}).ApplyOptions(opts).AsCreateOptions()
-	raw, err := posts.Post().
+	answer := posts.Post().
 		NamespaceIfScoped(obj.GetNamespace(), mapping.Scope.Name() == meta.RESTScopeNameNamespace).
 		Resource(mapping.Resource.Resource).
 		VersionedParams(o, c.params).
-		SetHeader("Accept", metadataOnly).Body(obj).Do(ctx).Raw()
+		SetHeader("Accept", metadataOnly).Body(obj).Do(ctx)
+	// Raw alone would not tell what the API server says of a refusal.
+	if err := answer.Error(); err != nil {
+		return err
+	}
+	raw, err := answer.Raw()
 	if err != nil {
 		return err
 	}
