@@ -157,7 +157,7 @@ func TestClusterWithoutLabelsIsTemplatedToo(t *testing.T) {
 }
 
 func TestTemplateValues(t *testing.T) {
-	options := helmValues(map[string]any{"hosts": []any{"old"}, "net": map[string]any{"a": 1}})
+	options := helmValues(map[string]any{"hosts": []any{"old"}, "net": map[string]any{"a": 1}, "kept": 1})
 	options.Helm.TemplateValues = map[string]string{
 		"hosts": "- ${ .ClusterName }.example.com\n",
 		"net":   "b: ${ .ClusterValues.size }",
@@ -166,9 +166,12 @@ func TestTemplateValues(t *testing.T) {
 	if got[0].Err != nil {
 		t.Fatal(got[0].Err)
 	}
-	want := map[string]any{"hosts": []any{"prod.example.com"}, "net": map[string]any{"a": 1, "b": 3.0}}
+	want := map[string]any{"hosts": []any{"prod.example.com"}, "net": map[string]any{"b": 3.0}, "kept": 1}
 	if diff := cmp.Diff(want, got[0].Options.Helm.Values.Data); diff != "" {
 		t.Error(diff)
+	}
+	if diff := cmp.Diff(map[string]any{"a": 1}, options.Helm.Values.Data["net"]); diff != "" {
+		t.Errorf("the values of the bundle were changed: %s", diff)
 	}
 	if got[0].Options.Helm.TemplateValues != nil {
 		t.Error("templates that were filled in must not stay")

@@ -37,7 +37,7 @@ type HelmOptions struct {
 	Values *GenericMap `json:"values,omitempty"`
 
 	// TemplateValues are templates, one for each key of the values, whose
-	// results are parsed as YAML and win over Values.
+	// results are parsed as YAML. Each replaces that key of Values as a whole.
 	// +optional
 	// +nullable
 	TemplateValues map[string]string `json:"templateValues,omitempty"`
