@@ -32,7 +32,7 @@ func newPlan(options fleet.BundleDeploymentOptions, total *templating.Total) *pl
 		p.options.Helm = &helm
 	}
 	if needsTemplates(options.Helm) {
-		p.compiler = templating.ForValues()
+		p.compiler = compilerFor(options.Helm)
 		p.compiler.CountIn(total)
 		p.err = p.compile()
 	} else {
@@ -42,10 +42,21 @@ func newPlan(options fleet.BundleDeploymentOptions, total *templating.Total) *pl
 }
 
 func needsTemplates(h *fleet.HelmOptions) bool {
-	if h == nil || h.DisablePreProcess {
+	switch {
+	case h == nil:
 		return false
+	case h.DisablePreProcess:
+		return h.Values != nil && templating.InLabels(h.Values.Data)
 	}
 	return len(h.TemplateValues) > 0 || h.Values != nil && templating.InValues(h.Values.Data)
+}
+
+// compilerFor returns what fills in: without pre-processing labels alone.
+func compilerFor(h *fleet.HelmOptions) *templating.Compiler {
+	if h.DisablePreProcess {
+		return templating.ForLabels()
+	}
+	return templating.ForValues()
 }
 
 // compile parses all templates. Its error is the same for every cluster.
@@ -57,6 +68,9 @@ func (p *plan) compile() error {
 		errs = append(errs, err)
 	}
 	p.overlays = map[string]templating.Eval{}
+	if p.options.Helm.DisablePreProcess {
+		return stalled(errors.Join(errs...))
+	}
 	for _, key := range slices.Sorted(maps.Keys(p.options.Helm.TemplateValues)) {
 		path := "helm.templateValues." + key
 		value, err := p.compiler.YAML(p.options.Helm.TemplateValues[key], path)

@@ -178,6 +178,28 @@ func TestTemplateValues(t *testing.T) {
 	}
 }
 
+// A label is filled in all the same, as in Rancher Fleet, since that form of it
+// can be nothing else.
+func TestLabelsWithoutPreProcessing(t *testing.T) {
+	options := helmValues(map[string]any{
+		"env": "global.fleet.clusterLabels.env", "none": "global.fleet.clusterLabels.nope", "list": []any{map[string]any{"env": "global.fleet.clusterLabels.env"}},
+		"shell": "${HOME} ${ .ClusterName }", "${ .ClusterName }": "${", "deep": map[string]any{"${": "${ if }"},
+	})
+	options.Helm.DisablePreProcess = true
+	options.Helm.TemplateValues = map[string]string{"shell": "${ .ClusterName }"}
+	got := assign(t, toAll(options), subject())
+	if got[0].Err != nil {
+		t.Fatal(got[0].Err)
+	}
+	want := map[string]any{
+		"env": "prod", "none": "", "list": []any{map[string]any{"env": "prod"}},
+		"shell": "${HOME} ${ .ClusterName }", "${ .ClusterName }": "${", "deep": map[string]any{"${": "${ if }"},
+	}
+	if diff := cmp.Diff(want, got[0].Options.Helm.Values.Data); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestDisablePreProcess(t *testing.T) {
 	options := helmValues(map[string]any{"a": "${ .Nope }"})
 	options.Helm.DisablePreProcess = true

@@ -32,6 +32,11 @@ func InValues(value any) bool {
 	return contains(value, func(text string) bool { return isTemplate(text) || strings.HasPrefix(text, labelPrefix) })
 }
 
+// InLabels tells whether Helm values hold texts that stand for a label.
+func InLabels(value any) bool {
+	return contains(value, func(text string) bool { return strings.HasPrefix(text, labelPrefix) })
+}
+
 // InObject tells whether an object holds anything to fill in.
 func InObject(object map[string]any) bool { return contains(object, isTemplate) }
 
@@ -66,8 +71,10 @@ type Compiler struct {
 	// template alone becomes what the template gives, a number or a list say;
 	// in values it becomes what YAML makes of the text.
 	objects bool
-	taken   any
-	reads   map[Reference]bool
+	// labels is set where only texts that stand for a label are filled in.
+	labels bool
+	taken  any
+	reads  map[Reference]bool
 }
 
 // ForValues returns a compiler of templates in Helm values.
@@ -77,6 +84,14 @@ func ForValues() *Compiler {
 	c.funcs[takeFunction] = func(value any) string { c.taken = value; return "" }
 	c.step = c.action(stepFunction)
 	c.passed, c.take = c.command(passFunction), c.command(takeFunction)
+	return c
+}
+
+// ForLabels returns a compiler of Helm values that fills in texts that stand for
+// a label, and leaves templates as they are.
+func ForLabels() *Compiler {
+	c := ForValues()
+	c.labels = true
 	return c
 }
 
@@ -139,6 +154,9 @@ func (c *Compiler) Value(value any, path string) (Eval, error) {
 
 // Text compiles one template, which gives text.
 func (c *Compiler) Text(text, path string) (Eval, error) { return c.text(text, path, false) }
+
+// fills tells whether a text holds a template that is filled in.
+func (c *Compiler) fills(text string) bool { return !c.labels && isTemplate(text) }
 
 func (c *Compiler) list(in []any, path string) (Eval, error) {
 	if !InValues(in) {
@@ -208,7 +226,7 @@ func fillObject(entries []entry, path string, s *Scope) (any, error) {
 // text compiles one template. Where typed is set, a text that is one template
 // alone becomes what the template gives.
 func (c *Compiler) text(text, path string, typed bool) (Eval, error) {
-	if !isTemplate(text) {
+	if !c.fills(text) {
 		return Constant(text), nil
 	}
 	parsed, err := c.parse(path, text)

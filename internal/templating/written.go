@@ -21,7 +21,7 @@ import (
 // valueText compiles a text of Helm values.
 func (c *Compiler) valueText(text, path string) (Eval, error) {
 	filled, err := c.Text(text, path)
-	if err != nil || !isTemplate(text) || !writtenPlain(text) {
+	if err != nil || !c.fills(text) || !writtenPlain(text) {
 		return filled, err
 	}
 	return c.reading(filled, path, text, func(result string) (any, error) {
@@ -42,7 +42,7 @@ func (c *Compiler) valueText(text, path string) (Eval, error) {
 // keyText compiles a key of Helm values, which becomes text however it is read.
 func (c *Compiler) keyText(key, path string) (Eval, error) {
 	filled, err := c.Text(key, path)
-	if err != nil || c.objects || !isTemplate(key) || !writtenPlain(key) {
+	if err != nil || c.objects || !c.fills(key) || !writtenPlain(key) {
 		return filled, err
 	}
 	return c.reading(filled, path, key, func(result string) (any, error) {

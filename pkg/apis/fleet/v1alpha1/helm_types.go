@@ -75,7 +75,9 @@ type HelmOptions struct {
 	// +optional
 	Atomic bool `json:"atomic,omitempty"`
 
-	// DisablePreProcess leaves ${ } templates in the values as they are.
+	// DisablePreProcess leaves ${ } templates in the values as they are, and
+	// TemplateValues aside. Texts that begin with global.fleet.clusterLabels.
+	// are filled in all the same.
 	// +optional
 	DisablePreProcess bool `json:"disablePreProcess,omitempty"`
 
