@@ -1,56 +1,16 @@
 package main
 
 import (
-	"io/fs"
 	"strings"
 	"testing"
 
-	"helm.sh/helm/v3/pkg/chart/loader"
-	"helm.sh/helm/v3/pkg/chartutil"
-	"helm.sh/helm/v3/pkg/engine"
 	appsv1 "k8s.io/api/apps/v1"
-	"sigs.k8s.io/yaml"
 
-	"github.com/flotilla-sh/flotilla/charts"
 	"github.com/flotilla-sh/flotilla/internal/bundle"
 	"github.com/flotilla-sh/flotilla/internal/hub/memory"
+	"github.com/flotilla-sh/flotilla/internal/lab/labtest"
 	"github.com/flotilla-sh/flotilla/internal/source/git"
 )
-
-// deployment renders the Deployment of the hub's chart with a values file.
-func deployment(t *testing.T, values string) (*appsv1.Deployment, error) {
-	t.Helper()
-	var files []*loader.BufferedFile
-	err := fs.WalkDir(charts.FS, "flotilla", func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		data, err := fs.ReadFile(charts.FS, path)
-		files = append(files, &loader.BufferedFile{Name: strings.TrimPrefix(path, "flotilla/"), Data: data})
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	chart, err := loader.LoadFiles(files)
-	if err != nil {
-		t.Fatal(err)
-	}
-	given, err := chartutil.ReadValues([]byte(values))
-	if err != nil {
-		t.Fatal(err)
-	}
-	all, err := chartutil.ToRenderValues(chart, given, chartutil.ReleaseOptions{Name: "flotilla", Namespace: "cattle-fleet-system"}, nil)
-	if err != nil {
-		return nil, err
-	}
-	out, err := engine.Render(chart, all)
-	if err != nil {
-		return nil, err
-	}
-	d := &appsv1.Deployment{}
-	return d, yaml.UnmarshalStrict([]byte(out["flotilla/templates/deployment.yaml"]), d)
-}
 
 // parsed are the flags that the chart gives the hub.
 func parsed(t *testing.T, d *appsv1.Deployment) *flags {
@@ -73,7 +33,7 @@ func TestHubOfTheChartFitsIntoItsMemory(t *testing.T) {
 		"larger bundles": {"{gitMaxBundlesSize: 536870912, resources: {limits: {memory: 4Gi}}}", memory.Shares{Renderers: 6, Render: 384, Own: 1792}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d, err := deployment(t, tt.values)
+			d, err := labtest.Deployment("flotilla", tt.values)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -107,7 +67,7 @@ func TestCacheOfTheChartFitsIntoItsVolume(t *testing.T) {
 		"{gitCacheSize: 4294967296, chartLimits: {size: 134217728}}": 11008,
 	} {
 		t.Run(values, func(t *testing.T) {
-			d, err := deployment(t, values)
+			d, err := labtest.Deployment("flotilla", values)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -128,12 +88,55 @@ func TestCacheOfTheChartFitsIntoItsVolume(t *testing.T) {
 }
 
 func TestDefaultsOfChartAndHub(t *testing.T) {
-	d, err := deployment(t, "")
+	d, err := labtest.Deployment("flotilla", "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	f := parsed(t, d)
 	if f.hub.GitCacheSize != 1<<30 || f.hub.MaxBundlesSize != bundle.DefaultMaxBytes {
 		t.Errorf("%+v", f.hub)
+	}
+}
+
+// Numbers of a values file are floats to Helm.
+func TestSizesOfTheChart(t *testing.T) {
+	for values, want := range map[string]int64{
+		"gitMaxBundlesSize: 4294967296": 4 << 30, `gitMaxBundlesSize: "4294967296"`: 4 << 30, "gitMaxBundlesSize: 4Gi": 4 << 30,
+		"gitMaxBundlesSize: 1k": 1000, "gitMaxBundlesSize: 2T": 2e12, "gitMaxBundlesSize: 0": 0,
+	} {
+		d, err := labtest.Deployment("flotilla", values)
+		if err != nil {
+			t.Errorf("%s: %v", values, err)
+		} else if got := parsed(t, d).hub.MaxBundlesSize; got != want {
+			t.Errorf("%s: %d, want %d", values, got, want)
+		}
+	}
+	d, err := labtest.Deployment("flotilla", "{renderers: 3, renderMemory: 268435456, chartLimits: {size: 134217728, files: 20000}}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := parsed(t, d)
+	if f.renderers.Size != 3 || f.renderers.MemoryLimit != 256<<20 || f.hub.Charts.Size != 128<<20 || f.hub.Charts.Files != 20000 {
+		t.Errorf("%+v, %+v", f.renderers, f.hub.Charts)
+	}
+}
+
+func TestValuesThatAreRefused(t *testing.T) {
+	for values, says := range map[string]string{
+		"gitCacheSize: many":           "gitCacheSize",
+		"gitCacheSize: -1":             "gitCacheSize",
+		"gitCacheSize: 1.5":            "gitCacheSize",
+		"gitMaxBundlesSize: 1.5Gi":     "gitMaxBundlesSize",
+		"chartLimits: {size: 128 MiB}": "chartLimits",
+		"chartLimits: {files: 0}":      "chartLimits",
+		"renderers: -1":                "renderers",
+		"renderMemory: lots":           "renderMemory",
+		"logLevel: loud":               "logLevel",
+		"cacheSizeLimit: 2Gi":          "cacheSizeLimit", // it follows from gitCacheSize
+		"flowControl: {shares: 30}":    "shares",
+	} {
+		if _, err := labtest.Deployment("flotilla", values); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v", values, err)
+		}
 	}
 }
