@@ -206,7 +206,7 @@ func TestPlacesOfLongNames(t *testing.T) {
 		secret := w.registrySecret(map[string][]byte{"reference": []byte("registry.example.org/" + long + end)})
 		secret.Name = long + end
 		w.create(secret)
-		place, err := r.Of(w.ctx, &fleet.Bundle{ObjectMeta: w.meta("app"), Spec: fleet.BundleSpec{OCIRegistrySecret: secret.Name}})
+		place, err := placeOf(w, r, &fleet.Bundle{ObjectMeta: w.meta("app"), Spec: fleet.BundleSpec{OCIRegistrySecret: secret.Name}})
 		w.must(err)
 		found[place.Name] = true
 	}

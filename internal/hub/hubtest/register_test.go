@@ -44,7 +44,7 @@ func newRegistration(t *testing.T) *registration {
 func (r *registration) reconcile() int32 {
 	r.Helper()
 	before := r.counter.writes.Load()
-	c := &register.Controller{Client: r.counter, Live: r.client, Store: kube.New(r.client), Hub: r.hub, Clock: r.clock}
+	c := &register.Controller{Client: r.counter, Live: r.client, Store: kube.New(r.client), Registries: r.registries(), Hub: r.hub, Clock: r.clock}
 	_, err := c.Reconcile(r.ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(r.cluster)})
 	r.must(err)
 	r.exists(r.cluster)

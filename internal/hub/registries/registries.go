@@ -69,26 +69,16 @@ type Place struct {
 	all   *Registries
 }
 
-// Of returns the place of a bundle's content; nil for the hub's API server.
-func (r *Registries) Of(ctx context.Context, bundle *fleet.Bundle) (*Place, error) {
-	if key := r.Key(bundle); key.Name != "" {
-		return r.at(ctx, key)
-	}
-	return nil, nil //nolint:nilnil // most bundles have none
-}
-
 // Key is the Secret with the registry of a bundle; empty for none.
 func (r *Registries) Key(bundle *fleet.Bundle) client.ObjectKey {
-	if r == nil {
-		return client.ObjectKey{}
-	}
 	if name := bundle.Spec.OCIRegistrySecret; name != "" {
 		return client.ObjectKey{Namespace: bundle.Namespace, Name: name}
 	}
 	return r.standard
 }
 
-func (r *Registries) at(ctx context.Context, key client.ObjectKey) (*Place, error) {
+// At returns the place that a Secret with a registry stands for.
+func (r *Registries) At(ctx context.Context, key client.ObjectKey) (*Place, error) {
 	secret := &corev1.Secret{}
 	err := r.client.Get(ctx, key, secret)
 	if apierrors.IsNotFound(err) {

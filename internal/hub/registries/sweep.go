@@ -35,7 +35,7 @@ func (r *Registries) Sweep(ctx context.Context, deployments []fleet.BundleDeploy
 	var all sync.WaitGroup
 	for i, key := range keys {
 		all.Go(func() {
-			place, err := r.at(ctx, key)
+			place, err := r.At(ctx, key)
 			if err == nil {
 				err = place.Registry.Sweep(ctx, used, r.clock.Now(), grace)
 			}
@@ -113,9 +113,6 @@ func (r *Registries) forget(key client.ObjectKey, grace time.Duration) bool {
 // ForgetNamespace makes grants for the agent of a namespace write anew: the
 // namespace goes away, or was made again.
 func (r *Registries) ForgetNamespace(namespace string) {
-	if r == nil {
-		return
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for key := range r.copies {

@@ -8,10 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flotilla-sh/flotilla/internal/content"
 	"github.com/flotilla-sh/flotilla/internal/deployment"
 	"github.com/flotilla-sh/flotilla/internal/fault"
-	"github.com/flotilla-sh/flotilla/internal/hub/registries"
 	"github.com/flotilla-sh/flotilla/internal/reconcile"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
@@ -32,34 +30,6 @@ func (c *Controller) act(ctx context.Context, plan deployment.Plan) error {
 		writes.Do(func() error { return c.release(ctx, d) })
 	}
 	return writes.Wait()
-}
-
-// keep returns what stores content before the deployment that names it, and
-// lets the cluster's agent read it where that is in a registry. What is stored
-// costs nothing; what was lost comes back.
-func (c *Controller) keep(at *registries.Place) func(context.Context, string, *content.Encoded) error {
-	return func(ctx context.Context, namespace string, enc *content.Encoded) error {
-		switch {
-		case at != nil:
-			return c.putAt(ctx, at, enc, namespace)
-		case enc != nil:
-			return c.Store.Put(ctx, *enc, namespace)
-		}
-		return nil
-	}
-}
-
-// putAt stores content in a registry, but for what is secret of it.
-func (c *Controller) putAt(ctx context.Context, at *registries.Place, enc *content.Encoded, namespace string) error {
-	if enc != nil {
-		if err := c.Store.PutSecrets(ctx, *enc, namespace); err != nil {
-			return err
-		}
-		if err := at.Put(ctx, *enc); err != nil {
-			return err
-		}
-	}
-	return at.Grant(ctx, namespace)
 }
 
 func (c *Controller) create(ctx context.Context, d *fleet.BundleDeployment) error {

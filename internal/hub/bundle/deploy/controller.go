@@ -166,10 +166,7 @@ func (f *facts) decision(bundle *fleet.Bundle, outcomes []pipeline.Outcome) depl
 	}
 	for i := range outcomes {
 		desired := outcomes[i].Desired
-		desired.Content.Registry = ""
-		if f.at != nil {
-			desired.Content.Registry = f.at.Name
-		}
+		desired.Content.Registry = f.at.Name()
 		in.Desired = append(in.Desired, desired)
 	}
 	return in

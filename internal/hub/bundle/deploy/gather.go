@@ -10,10 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flotilla-sh/flotilla/internal/content"
-	"github.com/flotilla-sh/flotilla/internal/content/registry"
 	"github.com/flotilla-sh/flotilla/internal/fault"
-	"github.com/flotilla-sh/flotilla/internal/hub/registries"
 	"github.com/flotilla-sh/flotilla/internal/names"
 	"github.com/flotilla-sh/flotilla/internal/pipeline"
 	"github.com/flotilla-sh/flotilla/internal/target"
@@ -29,8 +26,8 @@ type facts struct {
 	existing     []fleet.BundleDeployment
 	known        map[string]bool
 	sourceDigest string
-	// at is the registry for the content; nil for the API server.
-	at *registries.Place
+	// at is where the content goes.
+	at place
 }
 
 func (c *Controller) gather(ctx context.Context, bundle *fleet.Bundle) (*facts, error) {
@@ -47,10 +44,10 @@ func (c *Controller) gather(ctx context.Context, bundle *fleet.Bundle) (*facts, 
 	if f.existing, err = c.existing(ctx, bundle); err != nil {
 		return nil, err
 	}
-	if f.at, err = c.Registries.Of(ctx, bundle); err != nil {
+	if f.at, err = c.placeOf(ctx, bundle); err != nil {
 		return nil, err
 	}
-	earlier, err := c.remembered(ctx, f.existing, f.at)
+	earlier, err := remembered(ctx, f.existing, f.at)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +72,7 @@ func (c *Controller) gather(ctx context.Context, bundle *fleet.Bundle) (*facts, 
 		Clusters:     clusters,
 		Copies:       copies,
 		Remembered:   earlier,
-		Keep:         c.keep(f.at),
+		Keep:         f.at.Put,
 	}
 	return f, nil
 }
@@ -147,14 +144,14 @@ func (c *Controller) existingLive(ctx context.Context, bundle *fleet.Bundle) ([]
 
 // remembered reads the last renders off the deployments. One whose content is
 // not stored any more is rendered anew.
-func (c *Controller) remembered(ctx context.Context, existing []fleet.BundleDeployment, at *registries.Place) (map[string]pipeline.Remembered, error) {
+func remembered(ctx context.Context, existing []fleet.BundleDeployment, at place) (map[string]pipeline.Remembered, error) {
 	out := make(map[string]pipeline.Remembered, len(existing))
 	for i := range existing {
 		spec := &existing[i].Spec
 		if spec.Content == nil || spec.RenderInput == "" {
 			continue
 		}
-		stored, err := c.stored(ctx, spec.Content, at)
+		stored, err := at.Has(ctx, spec.Content)
 		if err != nil {
 			return nil, err
 		}
@@ -163,18 +160,4 @@ func (c *Controller) remembered(ctx context.Context, existing []fleet.BundleDepl
 		}
 	}
 	return out, nil
-}
-
-// stored tells whether a content is where it is to be. A registry that cannot
-// be asked is taken to have kept what it had: what changes nothing goes on
-// without it.
-func (c *Controller) stored(ctx context.Context, ref *fleet.ContentRef, at *registries.Place) (bool, error) {
-	if at == nil {
-		return c.Store.Has(ctx, content.Ref{Name: ref.Name}, "")
-	}
-	stored, err := at.Has(ctx, ref.Name)
-	if err != nil && ref.Registry == at.Name && (registry.Unreachable(err) || registry.Unauthorized(err)) {
-		return true, nil
-	}
-	return stored, err
 }

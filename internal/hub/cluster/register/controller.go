@@ -46,7 +46,7 @@ type Controller struct {
 	Live client.Reader
 	// Store forgets what it knows of a namespace that has to be made anew.
 	Store *kube.Store
-	// Registries forget which access the agent had there; nil where there are none.
+	// Registries forget which access the agent had there.
 	Registries *registries.Registries
 	// Hub is the identity of this hub, by which clusters tell its bundles from
 	// those of another hub.
