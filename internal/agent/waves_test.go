@@ -56,6 +56,43 @@ func TestWaves(t *testing.T) {
 	}
 }
 
+// TestWavesWaitForJobsAndFirstWords begins the next wave when the Jobs of this
+// one are complete, and controllers had the time to look at custom resources.
+func TestWavesWaitForJobsAndFirstWords(t *testing.T) {
+	w := newWorld(t)
+	shop, group := w.ns("shop"), w.ns("shop")+".example.org"
+	withStatus := strings.Replace(gadgets(group, "size: {type: integer}"), "    schema: ", "    subresources: {status: {}}\n    schema: ", 1)
+	withStatus = strings.Replace(withStatus, "properties: {spec: ", "properties: {status: {type: object, x-kubernetes-preserve-unknown-fields: true}, spec: ", 1)
+	w.apply(withStatus)
+	patch := func(live client.Object, status string) {
+		t.Helper()
+		if err := server.client.Status().Patch(w.ctx, live, client.RawPatch("application/merge-patch+json", []byte(status))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	later := func(name string) string { return inWave("1", configMap(shop, name, "1")) }
+	w.deploy("job", []string{job(shop, "migrate", ""), later("after-job")})
+	w.deploy("custom", []string{gadget(group, shop, "size: 1"), later("after-custom")})
+	w.deploy("mute", []string{strings.Replace(gadget(group, shop, "size: 1"), "name: g", "name: mute", 1), later("after-mute")})
+	w.start()
+
+	w.until("job", says("migrate"))
+	patch(w.must("batch/v1/Job", shop, "migrate"), `{"status":{"startTime":"2026-11-22T00:00:00Z"}}`)
+	w.until("job", says("waits for Job "+shop+"/migrate: is not complete"))
+	w.absent("v1/ConfigMap", shop, "after-job")
+	patch(w.must("batch/v1/Job", shop, "migrate"), `{"status":{"succeeded":1,"completionTime":"2026-11-22T00:01:00Z",
+		"conditions":[{"type":"SuccessCriteriaMet","status":"True"},{"type":"Complete","status":"True"}]}}`)
+	w.until("job", ready)
+
+	w.until("custom", says("waits for Gadget "+shop+"/g: has no status yet"))
+	patch(w.must(group+"/v1/Gadget", shop, "g"), `{"status":{"conditions":[{"type":"Ready","status":"False","message":"begins"}]}}`)
+	w.until("custom", says("waits for Gadget "+shop+"/g: begins"))
+	w.absent("v1/ConfigMap", shop, "after-custom")
+	patch(w.must(group+"/v1/Gadget", shop, "g"), `{"status":{"conditions":[{"type":"Ready","status":"True"}]}}`)
+	w.until("custom", ready)
+	w.until("mute", ready)
+}
+
 func helm(h fleet.HelmOptions) func(*fleet.BundleDeployment) {
 	return func(bd *fleet.BundleDeployment) { bd.Spec.Options.Helm = &h }
 }

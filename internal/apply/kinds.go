@@ -27,6 +27,8 @@ type Kind struct {
 	Resource schema.GroupVersionResource
 	// Namespaced tells whether its objects live in a namespace.
 	Namespaced bool
+	// Status tells whether its status is written apart from the rest.
+	Status bool
 }
 
 // NoKindError says that the cluster does not serve a kind.
@@ -200,11 +202,17 @@ func addKinds(known map[schema.GroupVersionKind]Kind, list *metav1.APIResourceLi
 	if err != nil {
 		return
 	}
+	status := map[string]bool{}
+	for _, r := range list.APIResources {
+		if name, found := strings.CutSuffix(r.Name, "/status"); found {
+			status[name] = true
+		}
+	}
 	for _, r := range list.APIResources {
 		if strings.Contains(r.Name, "/") || !slices.Contains(r.Verbs, "patch") && !slices.Contains(r.Verbs, "create") {
 			continue
 		}
-		known[gv.WithKind(r.Kind)] = Kind{Resource: gv.WithResource(r.Name), Namespaced: r.Namespaced}
+		known[gv.WithKind(r.Kind)] = Kind{Resource: gv.WithResource(r.Name), Namespaced: r.Namespaced, Status: status[r.Name]}
 	}
 }
 

@@ -49,7 +49,7 @@ func (why refused) aboutShape() bool {
 // whatever tells whether an item is refused whatever else is done to the
 // cluster.
 func (why refused) whatever(it item) bool {
-	return builtIn(it.ref) && why.aboutShape() && fault.ReasonOf(why.err, "") != ReasonImmutable
+	return BuiltIn(it.ref) && why.aboutShape() && fault.ReasonOf(why.err, "") != ReasonImmutable
 }
 
 func statusOf(err error) (metav1.Status, bool) {
@@ -66,7 +66,7 @@ func decides(d, it item, why refused) bool {
 		_, found := definedKinds([]*unstructured.Unstructured{d.obj})[it.ref.GVK()]
 		return found
 	}
-	if why.aboutShape() && builtIn(it.ref) {
+	if why.aboutShape() && BuiltIn(it.ref) {
 		return false
 	}
 	if d.ref.Group == "admissionregistration.k8s.io" {
@@ -104,8 +104,8 @@ func isPolicy(ref Ref) bool {
 	return false
 }
 
-// builtIn tells whether the API server itself has the rules of a kind.
-func builtIn(ref Ref) bool {
+// BuiltIn tells whether the API server itself has the rules of a kind.
+func BuiltIn(ref Ref) bool {
 	switch ref.Group {
 	case "", "apps", "autoscaling", "batch", "policy", "admissionregistration.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io",
 		"authentication.k8s.io", "authorization.k8s.io", "certificates.k8s.io", "coordination.k8s.io", "discovery.k8s.io",

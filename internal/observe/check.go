@@ -49,7 +49,7 @@ func (c *Checker) Health(ctx context.Context, ref apply.Ref, w Wanted) (Finding,
 	if err != nil {
 		return Finding{}, err
 	}
-	return found(ref, live, w), nil
+	return c.found(ctx, ref, live, w), nil
 }
 
 // Drift reads an object and compares it with what the apply of desired would
@@ -85,7 +85,7 @@ func (c *Checker) driftOnce(ctx context.Context, desired *unstructured.Unstructu
 	if err != nil {
 		return Finding{}, false, err
 	}
-	finding := found(ref, live, w)
+	finding := c.found(ctx, ref, live, w)
 	if apply.OwnedByAnother(live, w.Owner) {
 		finding.Drift = modified(ref)
 		finding.Drift.Create, finding.Drift.Exist = true, true
@@ -142,16 +142,21 @@ func (c *Checker) dressedOnce(ctx context.Context, w Wanted) (f Finding, again b
 	return finding, moved(wanted, live), err
 }
 
-func found(ref apply.Ref, live *unstructured.Unstructured, w Wanted) Finding {
+func (c *Checker) found(ctx context.Context, ref apply.Ref, live *unstructured.Unstructured, w Wanted) Finding {
 	meta := metav1.ObjectMeta{
 		UID: live.GetUID(), ResourceVersion: live.GetResourceVersion(), Generation: live.GetGeneration(),
 		ManagedFields: live.GetManagedFields(),
 	}
-	return Finding{
+	finding := Finding{
 		Ref: ref, UID: string(live.GetUID()),
 		Health: w.Rules.health(live),
 		Seen:   seenOf(&meta, w.Owner.Manager),
 	}
+	if _, said := live.Object["status"]; !said && finding.Health.Ready && !apply.BuiltIn(ref) {
+		kind, err := c.as(w).Kinds.Lookup(ctx, ref.GVK())
+		finding.Health.Silent = err == nil && kind.Status
+	}
+	return finding
 }
 
 func missing(ref apply.Ref, rules Rules) Finding {

@@ -13,6 +13,12 @@ type Health struct {
 	Failed bool
 	// Message says what is being waited for, or what failed.
 	Message string
+	// Running is true for a Job that is not complete: it is ready where nobody
+	// waits for its end.
+	Running bool
+	// Silent is true for an object that its controller has not said anything
+	// about yet.
+	Silent bool
 }
 
 // healthOf judges a live object. Conditions that equal one of ignored, in all
@@ -40,8 +46,11 @@ func healthOf(live *unstructured.Unstructured, ignored []map[string]string) Heal
 // health judges a live object by the rules.
 func (r Rules) health(live *unstructured.Unstructured) Health {
 	h := healthOf(live, r.Conditions)
-	if gvk := live.GroupVersionKind(); h.Ready && r.Jobs && gvk.Group == "batch" && gvk.Kind == "Job" && !complete(live) {
-		return Health{Message: "is not complete"}
+	if gvk := live.GroupVersionKind(); h.Ready && gvk.Group == "batch" && gvk.Kind == "Job" && !complete(live) {
+		if r.Jobs {
+			return Health{Message: "is not complete"}
+		}
+		h.Running = true
 	}
 	return h
 }

@@ -5,13 +5,11 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/flotilla-sh/flotilla/internal/agent/state"
 	"github.com/flotilla-sh/flotilla/internal/apply"
 	"github.com/flotilla-sh/flotilla/internal/fault"
-	"github.com/flotilla-sh/flotilla/internal/observe"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
 
@@ -45,12 +43,17 @@ func (r *release) objects(ctx context.Context) (bool, error) {
 	if !waits {
 		return true, nil
 	}
-	unready := r.unready(waves[index])
+	unready, err := r.unready(ctx, waves, index)
+	if err != nil {
+		return false, err
+	}
 	if len(unready) > 0 {
 		if err := r.sure(ctx, timeout(r.record.Options), unready); err != nil {
 			return false, err
 		}
-		unready = r.unready(waves[index])
+		if unready, err = r.unready(ctx, waves, index); err != nil {
+			return false, err
+		}
 	}
 	if len(unready) > 0 {
 		return false, r.unsettled(ctx, unready)
@@ -115,63 +118,22 @@ func timeout(o fleet.BundleDeploymentOptions) time.Duration {
 	return time.Duration(max(o.Helm.TimeoutSeconds, 0)) * time.Second
 }
 
-// unready says what of the waves up to one is not ready.
-func (r *release) unready(wave int) []laggard {
-	findings := r.observer.Findings(r.record.Owner().Label)
-	through := r.plan.Through(wave)
-	return unreadyOf(r.record.Inventory, findings, func(ref apply.Ref) bool { return slices.Contains(through, ref) })
-}
-
-// laggard is an object that is not ready.
-type laggard struct {
-	ref apply.Ref
-	// why is for people.
-	why string
-}
-
-func unreadyOf(inventory apply.Inventory, findings map[apply.Ref]observe.Finding, concerns func(apply.Ref) bool) []laggard {
-	var out []laggard
-	for _, e := range inventory {
-		if !concerns(e.Ref) {
-			continue
-		}
-		finding, known := findings[e.Identity()]
-		switch {
-		case known && !finding.Health.Ready:
-			out = append(out, laggard{e.Ref, finding.Health.Message})
-		case !known && e.Health:
-			out = append(out, laggard{e.Ref, "its state was not read yet"})
-		}
-	}
-	return out
-}
-
-// lagging names the first objects that are not ready.
-func lagging(unready []laggard) string {
-	var named []string
-	for _, l := range unready[:min(len(unready), maxNamed)] {
-		named = append(named, l.ref.String()+": "+l.why)
-	}
-	text := strings.Join(named, "; ")
-	if more := len(unready) - maxNamed; more > 0 {
-		text += fmt.Sprintf("; and %d more", more)
-	}
-	return text
-}
-
 // unsettled waits for what is not ready. What takes longer than it was given is
 // a failure; without atomic it may still become ready.
 func (r *release) unsettled(ctx context.Context, unready []laggard) error {
-	text, given := lagging(unready), timeout(r.record.Options)
+	text, given, again := lagging(unready), timeout(r.record.Options), readyRetry
+	if allSilent(unready) {
+		again = silence
+	}
 	left, err := r.left(ctx, given)
 	if err != nil {
 		return err
 	}
 	switch {
 	case given == 0:
-		r.await("waits for "+text, false, readyRetry)
+		r.await("waits for "+text, false, again)
 	case left > 0:
-		r.await("waits for "+text, false, min(readyRetry, left))
+		r.await("waits for "+text, false, min(again, left))
 	case r.record.Good != nil:
 		return r.giveUp(ctx, tooLate(given, text))
 	default:
