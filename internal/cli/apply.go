@@ -91,8 +91,10 @@ func (f *applyFlags) add(cmd *cobra.Command) {
 	set.StringVar(&f.registrySecret, "oci-registry-secret", "", "Secret with the registry to keep contents in")
 	set.BoolVarP(&f.compress, "compress", "c", false, "compress all files")
 	set.BoolVar(&f.strict, "strict", false, "make errors of warnings")
+	set.Int("bundle-creation-max-concurrency", 0, "accepted for scripts; Bundles are made one after the other")
+	set.Bool("imagescan-enabled", false, "accepted for scripts; images are not scanned")
 	f.sourceFlags.add(cmd)
-	for _, name := range []string{"label", "target-namespace", "service-account", "commit", "sync-generation", "oci-registry-secret"} {
+	for _, name := range []string{"label", "target-namespace", "service-account", "commit", "sync-generation", "oci-registry-secret", "bundle-creation-max-concurrency"} {
 		_ = cmd.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions)
 	}
 }

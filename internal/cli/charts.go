@@ -44,6 +44,15 @@ func (f *chartFlags) add(cmd *cobra.Command) {
 	}
 }
 
+// check refuses flags that could not be used, whether or not a chart is needed.
+func (f *chartFlags) check() error {
+	if _, err := chart.ParseMirrors(f.mirrors); err != nil {
+		return fmt.Errorf("--mirror: %w", err)
+	}
+	_, err := f.access()
+	return err
+}
+
 // bring fetches the charts that drafts need. What cannot be had is an error of
 // its draft.
 func (f *chartFlags) bring(ctx context.Context, tree source.Tree, drafts []bundle.Draft) error {

@@ -15,7 +15,8 @@ import (
 // directories are the DIR arguments of a command as a snapshot with paths in
 // it. Paths below the current directory are taken for those that a GitRepo
 // would have, so that bundles get the same names and messages name files as
-// the user typed them. A directory elsewhere is a whole repository.
+// the user typed them. A directory elsewhere, also one that a link leads to, is a
+// whole repository.
 type directories struct {
 	tree  source.Tree
 	paths []string
@@ -26,6 +27,10 @@ func openDirectories(names []string) (*directories, error) {
 	if err != nil {
 		return nil, err
 	}
+	root, err := os.OpenRoot(here)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the current directory: %w", errors.Unwrap(err))
+	}
 	var all directories
 	var commits [][]byte
 	for _, name := range names {
@@ -35,7 +40,8 @@ func openDirectories(names []string) (*directories, error) {
 		}
 		commits = append(commits, []byte(tree.Commit))
 		all.tree = tree
-		if path := pathBelow(here, name); path != "" {
+		path := pathBelow(here, name)
+		if _, err := root.Stat(filepath.FromSlash(path)); err == nil {
 			all.paths = append(all.paths, path)
 		}
 	}
@@ -44,10 +50,6 @@ func openDirectories(names []string) (*directories, error) {
 	}
 	if len(all.paths) < len(names) {
 		return nil, usagef("go to the root of the repository: more than one directory can only be given as paths below the current one")
-	}
-	root, err := os.OpenRoot(here)
-	if err != nil {
-		return nil, fmt.Errorf("cannot read the current directory: %w", errors.Unwrap(err))
 	}
 	all.tree = source.Tree{Commit: digest.Of(commits...), FS: root.FS()}
 	return &all, nil

@@ -61,6 +61,9 @@ func (f *renderingFlags) open(name, kubeVersion string) (*work, error) {
 	if f.kubeVersion != "" {
 		kubeVersion = f.kubeVersion
 	}
+	if err := f.check([]string{name}); err != nil {
+		return nil, err
+	}
 	offers, err := capabilities(kubeVersion, f.apis)
 	if err != nil {
 		return nil, err

@@ -54,6 +54,7 @@ func Run(ctx context.Context, env Env) int {
 	root.SetIn(env.In)
 	root.SetOut(env.Out)
 	root.SetErr(env.Err)
+	strictHelp(root)
 	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return ExitOK
@@ -106,6 +107,26 @@ func newRoot(g *globals) *cobra.Command {
 	)
 	hideEmptyDefaults(root)
 	return root
+}
+
+// strictHelp refuses what the commands that cobra brings do not know.
+func strictHelp(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	for _, cmd := range root.Commands() {
+		switch cmd.Name() {
+		case "help":
+			cmd.Args = func(_ *cobra.Command, args []string) error {
+				found, rest, err := root.Find(args)
+				if err != nil || len(rest) == 0 {
+					return err
+				}
+				return noArgs(found, rest)
+			}
+		case "completion":
+			cmd.Args, cmd.RunE = noArgs, showHelp
+		}
+	}
 }
 
 // hideEmptyDefaults keeps "(default [])" out of the help.

@@ -31,7 +31,7 @@ func (f *sourceFlags) check(names []string) error {
 	if len(f.driven) > 0 && len(names) > 1 {
 		return usagef("--bundle takes directories from one DIR, got %d", len(names))
 	}
-	return nil
+	return f.charts.check()
 }
 
 // entries are the bundles that are named one by one.

@@ -46,7 +46,10 @@ func (p *Problem) String() string {
 	if p.Line > 0 {
 		where = fmt.Sprintf("%s:%d", p.File, p.Line)
 	}
-	text := fmt.Sprintf("%s: %s: %s", where, p.Severity, strings.ReplaceAll(p.Message, "\n", "\n  "))
+	if where != "" {
+		where += ": "
+	}
+	text := fmt.Sprintf("%s%s: %s", where, p.Severity, strings.ReplaceAll(p.Message, "\n", "\n  "))
 	if len(p.Clusters) > 0 {
 		text += " (on " + strings.Join(p.Clusters, ", ") + ")"
 	}
@@ -88,11 +91,15 @@ func (r *Report) GitHub(w io.Writer) error {
 	property := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
 	for i := range r.Problems {
 		p := &r.Problems[i]
-		where := fmt.Sprintf("file=%s,line=%d", property.Replace(p.File), max(p.Line, 1))
-		if p.Bundle != "" {
-			where += ",title=" + property.Replace("bundle "+p.Bundle)
+		var where []string
+		if p.File != "" {
+			where = append(where, "file="+property.Replace(p.File), fmt.Sprintf("line=%d", max(p.Line, 1)))
 		}
-		if _, err := fmt.Fprintf(w, "::%s %s::%s\n", p.Severity, where, message.Replace(p.Message)); err != nil {
+		if p.Bundle != "" {
+			where = append(where, "title="+property.Replace("bundle "+p.Bundle))
+		}
+		command := strings.TrimSpace(string(p.Severity) + " " + strings.Join(where, ","))
+		if _, err := fmt.Fprintf(w, "::%s::%s\n", command, message.Replace(p.Message)); err != nil {
 			return err
 		}
 	}

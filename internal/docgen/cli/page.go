@@ -13,7 +13,8 @@ const head = `# Command line
 <!-- Written by make generate from the commands; change their help instead. -->
 
 Exit codes: 0 means that the command did what it should, 1 that it could not,
-2 that it was called in a wrong way, and 130 that a signal has ended it.
+2 that it was called in a wrong way, and 130 that a signal has ended it. flotilla lint also
+ends with 2 where the directory or the clusters could not be looked at.
 `
 
 // page is the whole reference.
