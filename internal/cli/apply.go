@@ -50,10 +50,10 @@ Charts from elsewhere are fetched and become part of the Bundles.
 
 Nothing is applied or written while one of the directories has an error.
 Bundles that are no longer among the directories stay.`,
-		Example: `  flotilla apply web examples/helm
-  flotilla apply -o - web examples/helm > bundles.yaml
+		Example: `  flotilla apply web examples/helm -n fleet-default --targets-file targets.yaml
+  flotilla apply web examples/helm -n fleet-default --targets-file targets.yaml --commit $(git rev-parse HEAD)
   flotilla apply web -b apps/web:prod.yaml -b apps/web:dev.yaml
-  flotilla apply web examples/helm -n fleet-default --targets-file targets.yaml --commit $(git rev-parse HEAD)`,
+  flotilla apply -o - web examples/helm > bundles.yaml`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usagef("%q takes a NAME and directories", cmd.CommandPath())

@@ -31,6 +31,9 @@ func (f *applyFlags) apply(cmd *cobra.Command, bundles []*fleet.Bundle) error {
 			return fmt.Errorf("bundle %s/%s: %w", b.Namespace, b.Name, explainApply(err))
 		}
 		fmt.Fprintf(cmd.OutOrStdout(), "bundle %s/%s %s\n", b.Namespace, b.Name, done)
+		if why := reachesNothing(cmd.Context(), hub, b); why != "" {
+			fmt.Fprintf(cmd.ErrOrStderr(), "warning: bundle %s/%s: %s\n", b.Namespace, b.Name, why)
+		}
 	}
 	return nil
 }

@@ -120,7 +120,7 @@ func hubScheme() (*runtime.Scheme, error) {
 // request that nobody can interrupt.
 func hubMapper() apimeta.RESTMapper {
 	m := apimeta.NewDefaultRESTMapper(nil)
-	for _, kind := range []string{"GitRepo", "HelmOp", "Bundle", "BundleDeployment", "Cluster"} {
+	for _, kind := range []string{"GitRepo", "HelmOp", "Bundle", "BundleDeployment", "Cluster", "ClusterGroup", "BundleNamespaceMapping"} {
 		for _, name := range []string{kind, kind + "List"} {
 			m.Add(fleet.SchemeGroupVersion.WithKind(name), apimeta.RESTScopeNamespace)
 		}

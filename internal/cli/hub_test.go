@@ -323,6 +323,14 @@ func TestApplyToAHub(t *testing.T) {
 	}
 	apply(cli.ExitOK, "created", "--commit", "abc")
 	apply(cli.ExitOK, "unchanged", "--commit", "abc")
+	apply(cli.ExitOK, "warning: bundle fleet-local/web-one: it goes to no cluster: namespace fleet-local has no cluster group default", "--commit", "abc")
+	if err := h.Create(t.Context(), &fleet.ClusterGroup{ObjectMeta: named("fleet-local", "default")}); err != nil {
+		t.Fatal(err)
+	}
+	if _, out, errs := h.run(t, "apply", "web", "one", "-n", "fleet-local", "--commit", "abc"); strings.Contains(out+errs, "warning") {
+		t.Errorf("a warning although there is a group: %s", errs)
+	}
+	apply(cli.ExitOK, "unchanged", "--commit", "abc")
 	if commit() != "abc" {
 		t.Errorf("the commit is %q", commit())
 	}
