@@ -229,7 +229,8 @@ func (d *decoder) plain(n *yaml.Node, at place) any {
 	case yaml.MappingNode:
 		out := map[string]any{}
 		for _, p := range d.pairs(n, at) {
-			out[p.key.Value] = d.plainBelow(p.value, d.below(at, p))
+			below := d.below(at, p)
+			out[d.plainKey(p.key, below.path)] = d.plainBelow(p.value, below)
 		}
 		return out
 	case yaml.SequenceNode:

