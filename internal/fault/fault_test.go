@@ -92,3 +92,16 @@ func TestKindsOfJoinedErrors(t *testing.T) {
 		}
 	}
 }
+
+func TestLike(t *testing.T) {
+	err := fault.Like(fault.Wait(time.Second, "Soon", io.EOF), errors.New("in other words"))
+	if fault.KindOf(err) != fault.Waiting || fault.ReasonOf(err, "") != "Soon" || fault.AfterOf(err) != time.Second || err.Error() != "in other words" {
+		t.Errorf("got %#v", err)
+	}
+	if err := fault.Like(nil, errors.New("")); err != nil {
+		t.Errorf("where nothing is wrong: %#v", err)
+	}
+	if err := fault.Like(io.EOF, nil); err != nil {
+		t.Errorf("without a word: %#v", err)
+	}
+}

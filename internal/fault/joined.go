@@ -8,10 +8,11 @@ import (
 )
 
 // Like gives err the kind of another error, with its reason and its time to
-// wait: err says in its own words what of has to say.
+// wait: err says in its own words what of has to say. Where nothing is wrong
+// there is nothing to say.
 func Like(of, err error) error {
 	if of == nil || err == nil {
-		return err
+		return nil
 	}
 	return &Error{Kind: KindOf(of), Reason: ReasonOf(of, ""), After: AfterOf(of), Err: err}
 }

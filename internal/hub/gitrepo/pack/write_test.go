@@ -78,3 +78,9 @@ func TestOneBundleThatFailsStopsNoOther(t *testing.T) {
 		}
 	})
 }
+
+func TestNoProblems(t *testing.T) {
+	if err := problems([]bundle.Draft{{Name: "a"}, {Name: "b"}}, nil); err != nil {
+		t.Errorf("nothing is wrong, and it says %#v", err)
+	}
+}
