@@ -8,11 +8,13 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -22,6 +24,13 @@ import (
 	"github.com/flotilla-sh/flotilla/internal/names"
 	"github.com/flotilla-sh/flotilla/internal/source"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
+)
+
+// What only somebody else can change is looked at again after a while, and by up
+// to so much more at random.
+const (
+	again  = time.Minute
+	jitter = 0.5
 )
 
 // Writer writes Bundles.
@@ -73,6 +82,10 @@ func (w *Writer) Have(ctx context.Context, owner Owner, name string) (*Have, err
 // it is so already. What the writer itself decides need not be in it. Different
 // Bundles may be written at one time.
 func (w *Writer) Write(ctx context.Context, owner Owner, want *fleet.Bundle, files []source.File) error {
+	return refused(w.write(ctx, owner, want, files))
+}
+
+func (w *Writer) write(ctx context.Context, owner Owner, want *fleet.Bundle, files []source.File) error {
 	values, err := finish(owner, want)
 	if err != nil {
 		return err
@@ -157,7 +170,8 @@ func upToDate(have, want *fleet.Bundle) bool {
 
 func (w *Writer) update(ctx context.Context, owner Owner, have, want *fleet.Bundle) error {
 	if !owner.owns(have) {
-		return fault.Stall("NameCollision", fmt.Errorf(
+		// The other one may go without a word to this owner.
+		return fault.Wait(wait.Jitter(again, jitter), "NameCollision", fmt.Errorf(
 			"there is a bundle %s/%s already, which is not of this %s (its %s is %q): rename one of the two, a directory's by \"name\" in fleet.yaml",
 			have.Namespace, have.Name, owner.Kind, owner.Label, have.Labels[owner.Label]))
 	}

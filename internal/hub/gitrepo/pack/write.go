@@ -23,7 +23,7 @@ import (
 const writers = 8
 
 // write makes the Bundles of a GitRepo be its drafts. The Bundle of a draft
-// with an error stays as it is.
+// with an error stays as it is, and what hinders one is its error alone.
 func (c *Controller) write(ctx context.Context, repo *fleet.GitRepo, commit string, drafts []bundle.Draft) error {
 	if len(drafts) == 0 {
 		return nil
@@ -43,11 +43,11 @@ func (c *Controller) write(ctx context.Context, repo *fleet.GitRepo, commit stri
 		}
 		writes.Do(func() error {
 			err := c.Bundles.Write(ctx, owner(repo), bundleOf(repo, commit, registry, draft), draft.Files)
-			if fault.KindOf(err) != fault.Stalled {
-				return err
+			if err != nil && ctx.Err() == nil {
+				draft.Err = fmt.Errorf("bundle %s: %w", draft.Name, err)
+				return nil
 			}
-			draft.Err = fmt.Errorf("bundle %s: %w", draft.Name, err)
-			return nil
+			return err
 		})
 	}
 	return writes.Wait()

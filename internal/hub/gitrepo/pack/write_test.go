@@ -55,8 +55,8 @@ func (s *server) Create(ctx context.Context, obj client.Object, _ ...client.Crea
 	return nil
 }
 
-// TestOneBundleThatFailsStopsNoOther: the other directories of a GitRepo are
-// deployed, and it is tried again.
+// TestOneBundleThatFailsStopsNoOther: the other directories of a GitRepo go on,
+// and it is tried again.
 func TestOneBundleThatFailsStopsNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{}
@@ -68,9 +68,11 @@ func TestOneBundleThatFailsStopsNoOther(t *testing.T) {
 		}
 		repo := &fleet.GitRepo{}
 		repo.Namespace, repo.Name = "fleet-default", "repo"
-		err := c.write(t.Context(), repo, "commit", drafts)
-		if !errors.Is(err, errAway) || errors.Is(err, context.Canceled) || fault.KindOf(err) != fault.Transient {
-			t.Errorf("got %v", err)
+		if err := c.write(t.Context(), repo, "commit", drafts); err != nil {
+			t.Errorf("all have the error %v", err)
+		}
+		if err := drafts[0].Err; !errors.Is(err, errAway) || fault.KindOf(err) != fault.Transient || drafts[1].Err != nil || drafts[2].Err != nil {
+			t.Errorf("the errors are %v, %v, %v", err, drafts[1].Err, drafts[2].Err)
 		}
 		slices.Sort(s.bundles)
 		if !slices.Equal(s.bundles, []string{"b", "c"}) {
