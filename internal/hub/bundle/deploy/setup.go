@@ -8,10 +8,9 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
-	"github.com/flotilla-sh/flotilla/internal/reconcile"
+	"github.com/flotilla-sh/flotilla/internal/hub/fair"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
 
@@ -37,7 +36,7 @@ func (c *Controller) Setup(ctx context.Context, mgr ctrl.Manager) error {
 	moved := builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}))
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("bundle-deploy").
-		WithOptions(controller.Options{MaxConcurrentReconciles: 4, RateLimiter: reconcile.Backoff[ctrl.Request]()}).
+		WithOptions(fair.Options()).
 		For(&fleet.Bundle{}, moved).
 		Watches(&fleet.BundleDeployment{}, gathered(ofDeployment), builder.WithPredicates(deploymentChanges())).
 		Watches(&fleet.Cluster{}, c.clusterEvents()).

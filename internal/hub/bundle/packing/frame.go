@@ -16,13 +16,13 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/flotilla-sh/flotilla/internal/fault"
 	"github.com/flotilla-sh/flotilla/internal/hub/bundle/write"
+	"github.com/flotilla-sh/flotilla/internal/hub/fair"
 	"github.com/flotilla-sh/flotilla/internal/hub/removal"
 	"github.com/flotilla-sh/flotilla/internal/hub/tenancy"
 	"github.com/flotilla-sh/flotilla/internal/reconcile"
@@ -67,7 +67,7 @@ func (f *Frame[T]) Setup(mgr ctrl.Manager) error {
 	near := handler.EnqueueRequestsFromMapFunc(f.near)
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(f.Name).
-		WithOptions(controller.Options{MaxConcurrentReconciles: 4, RateLimiter: reconcile.Backoff[ctrl.Request]()}).
+		WithOptions(fair.Options()).
 		For(f.New(), builder.WithPredicates(f.Changes)).
 		Watches(&fleet.Bundle{}, handler.EnqueueRequestsFromMapFunc(f.ownerOf), builder.WithPredicates(f.Bundles.Changes())).
 		Watches(&fleet.Policy{}, near).
