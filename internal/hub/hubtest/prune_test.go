@@ -3,6 +3,7 @@ package hubtest_test
 import (
 	"context"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -18,10 +19,14 @@ import (
 type asked struct {
 	git.Source
 	times atomic.Int32
+	// slow answers no question while it is locked.
+	slow sync.RWMutex
 }
 
 func (a *asked) Resolve(ctx context.Context, r git.Remote) (string, error) {
 	a.times.Add(1)
+	a.slow.RLock()
+	defer a.slow.RUnlock()
 	return a.Source.Resolve(ctx, r)
 }
 
@@ -71,6 +76,36 @@ func TestAPathIsRemovedWhereTheBranchHasMoved(t *testing.T) {
 	w.eventually("take a path off at the newest commit", func() bool { return !there("rare-b") && w.atCommit(rare, second) })
 	if n := a.times.Load() - before; n > 4 {
 		t.Errorf("the server is asked %d times for one commit that was not known", n)
+	}
+}
+
+// TestAPathThatIsGivenBackRemovesNothing takes a path off a GitRepo and gives it
+// back while the server is slow to say which commit is the newest.
+func TestAPathThatIsGivenBackRemovesNothing(t *testing.T) {
+	w := newWhole(t)
+	a := w.askedBy()
+	push, url := w.serveGit()
+	commit := push("app", map[string]string{"a/a.yaml": configMap("one")[0].Content, "b/b.yaml": configMap("one")[0].Content})
+	repo := &fleet.GitRepo{ObjectMeta: w.meta("app"), Spec: fleet.GitRepoSpec{
+		Repo: url + "/app.git", Branch: "main", Paths: []string{"a", "b"}, PollingInterval: &metav1.Duration{Duration: time.Hour},
+	}}
+	w.create(repo)
+	w.start()
+	b := &fleet.Bundle{ObjectMeta: w.meta("app-b")}
+	w.eventually("pack", func() bool { return w.exists(b) && w.atCommit(repo, commit) })
+	w.rest()
+	before := b.UID
+
+	a.slow.Lock()
+	asked := a.times.Load()
+	w.edit(repo, func() { repo.Spec.Paths = []string{"a"} })
+	w.eventually("ask", func() bool { return a.times.Load() > asked })
+	w.edit(repo, func() { repo.Spec.Paths = []string{"a", "b"} })
+	a.slow.Unlock()
+	w.eventually("be done with it", func() bool { return w.atCommit(repo, commit) })
+	w.rest()
+	if !w.exists(b) || b.UID != before || b.DeletionTimestamp != nil {
+		t.Error("a bundle is deleted that the GitRepo names")
 	}
 }
 

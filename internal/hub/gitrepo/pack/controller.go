@@ -33,6 +33,9 @@ import (
 const (
 	// fetchTimeout bounds one fetch of a repository and its submodules.
 	fetchTimeout = 5 * time.Minute
+	// changedSoon is when to look again at a GitRepo that has changed while it was
+	// packed; the change wakes the controller, too.
+	changedSoon = 2 * time.Second
 	// pollOverdue is when to look again for the answer of a poll; its arrival
 	// wakes the controller before.
 	pollOverdue = time.Minute

@@ -3,6 +3,7 @@ package pack
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 
@@ -76,7 +77,24 @@ func (c *Controller) prune(ctx context.Context, repo *fleet.GitRepo, remote git.
 			return fault.Wait(pollOverdue, "Overtaken", fmt.Errorf("commit %s is not the newest any more; waiting for %s", commit, newest))
 		}
 	}
+	if err := c.confirm(ctx, repo, commit); err != nil {
+		return err
+	}
 	return c.Bundles.Delete(ctx, gone)
+}
+
+// confirm reads the GitRepo once more, past the cache: packing takes minutes
+// where servers are slow, and what the user has taken back meanwhile removes
+// nothing.
+func (c *Controller) confirm(ctx context.Context, repo *fleet.GitRepo, commit string) error {
+	now := &fleet.GitRepo{}
+	if err := c.Bundles.Live.Get(ctx, client.ObjectKeyFromObject(repo), now); err != nil {
+		return fmt.Errorf("look whether the GitRepo is as it was, before bundles are deleted: %w", err)
+	}
+	if now.UID == repo.UID && now.Generation == repo.Generation && now.DeletionTimestamp.IsZero() && now.Status.PollingCommit == commit {
+		return nil
+	}
+	return fault.Wait(changedSoon, "Overtaken", errors.New("the GitRepo, or its newest commit, has changed while it was packed: no bundle is deleted before it is packed again"))
 }
 
 // pinned tells whether a GitRepo stays at its commit: it is not polled, and
