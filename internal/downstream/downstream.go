@@ -54,13 +54,22 @@ func Sources(options ...*fleet.BundleDeploymentOptions) []Source {
 	return slices.Compact(out)
 }
 
+// maxSources is how many objects a bundle may name: each is read, and followed by
+// a watch of its own.
+const maxSources = 100
+
 // OfBundle returns what a bundle and its targets name.
-func OfBundle(spec *fleet.BundleSpec) []Source {
+func OfBundle(spec *fleet.BundleSpec) ([]Source, error) {
 	options := []*fleet.BundleDeploymentOptions{&spec.BundleDeploymentOptions}
 	for i := range spec.Targets {
 		options = append(options, &spec.Targets[i].BundleDeploymentOptions)
 	}
-	return Sources(options...)
+	all := Sources(options...)
+	if len(all) > maxSources {
+		return nil, fault.Stall(ReasonInvalid, fmt.Errorf(
+			"downstreamResources: the bundle and its targets name %d objects, and may name %d: put what belongs together into one, or split the bundle", len(all), maxSources))
+	}
+	return all, nil
 }
 
 // Copy is what clusters get of an object, or why they get nothing.

@@ -1,6 +1,7 @@
 package downstream_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -19,8 +20,29 @@ func TestSources(t *testing.T) {
 	spec.DownstreamResources = []fleet.DownstreamResource{{Kind: "secret", Name: "b"}, {Kind: "ConfigMap", Name: "z"}}
 	spec.Targets[1].DownstreamResources = []fleet.DownstreamResource{{Kind: "Secret", Name: "b"}, {Kind: "Secret", Name: "a"}}
 	want := []downstream.Source{{Kind: "ConfigMap", Name: "z"}, {Kind: "Secret", Name: "a"}, {Kind: "Secret", Name: "b"}}
-	if diff := cmp.Diff(want, downstream.OfBundle(spec)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+	got, err := downstream.OfBundle(spec)
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+}
+
+func TestSourcesAreNotTooMany(t *testing.T) {
+	spec := &fleet.BundleSpec{Targets: []fleet.BundleTarget{{}, {}}}
+	name := func(of *fleet.BundleDeploymentOptions, from, to int) {
+		for i := range to - from {
+			of.DownstreamResources = append(of.DownstreamResources, fleet.DownstreamResource{Kind: "Secret", Name: fmt.Sprint("s", from+i)})
+		}
+	}
+	// The same ones count once.
+	name(&spec.Targets[0].BundleDeploymentOptions, 0, 80)
+	name(&spec.Targets[1].BundleDeploymentOptions, 20, 100)
+	if got, err := downstream.OfBundle(spec); err != nil || len(got) != 100 {
+		t.Errorf("%d objects, %v; want 100", len(got), err)
+	}
+	name(&spec.BundleDeploymentOptions, 100, 101)
+	got, err := downstream.OfBundle(spec)
+	if err == nil || got != nil || fault.KindOf(err) != fault.Stalled || !strings.Contains(err.Error(), "name 101 objects, and may name 100") {
+		t.Errorf("%d objects, %v; want a stalled error", len(got), err)
 	}
 }
 

@@ -11,10 +11,11 @@ import (
 // InputOf takes a draft as a Bundle of a namespace, where no hub is asked: what
 // would be copied from there has stand-ins.
 func InputOf(draft *bundle.Draft, namespace, commit string, clusters ...Cluster) Input {
+	copied, _ := downstream.OfBundle(&draft.Spec) // Run says what is wrong with it
 	return Input{
 		Bundle: target.Bundle{Namespace: namespace, Name: draft.Name, Labels: draft.Labels, Spec: draft.Spec},
 		Files:  draft.Files, SourceDigest: draft.SourceDigest, Commit: commit,
-		Copies: downstream.StandIns(downstream.OfBundle(&draft.Spec)), Clusters: clusters,
+		Copies: downstream.StandIns(copied), Clusters: clusters,
 	}
 }
 

@@ -119,6 +119,9 @@ func (s *Stages) Run(ctx context.Context, in Input) ([]Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
+	if _, err := downstream.OfBundle(&in.Bundle.Spec); err != nil {
+		return nil, err
+	}
 	clusters := make([]target.Cluster, len(in.Clusters))
 	offers := make(map[string]render.Capabilities, len(in.Clusters))
 	for i := range in.Clusters {

@@ -40,7 +40,11 @@ func (c *Controller) follow(ctx context.Context, mgr ctrl.Manager) (source.Sourc
 // copies reads what the options of a bundle want copied to its clusters. They
 // are objects of the bundle's own namespace: nobody gets at another's.
 func (c *Controller) copies(ctx context.Context, bundle *fleet.Bundle, spec *fleet.BundleSpec) (map[downstream.Source]downstream.Copy, error) {
-	wanted := downstream.OfBundle(spec)
+	wanted, err := downstream.OfBundle(spec)
+	if err != nil {
+		c.follower.Follow(client.ObjectKeyFromObject(bundle), nil)
+		return nil, err
+	}
 	objects := make([]follow.Object, 0, len(wanted))
 	for _, s := range wanted {
 		objects = append(objects, follow.Object{Resource: resourceOf(s), Namespace: bundle.Namespace, Name: s.Name})
