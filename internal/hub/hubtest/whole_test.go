@@ -45,7 +45,20 @@ func newWhole(t *testing.T) *whole {
 	t.Helper()
 	w := &whole{world: newWorld(t)}
 	w.proxy = faultproxy.New("hub", nil)
+	t.Cleanup(w.leave)
 	return w
+}
+
+// leave deletes the GitRepos of a world, whose servers are gone: the hubs of later
+// tests would ask for them without end.
+func (w *whole) leave() {
+	list := &fleet.GitRepoList{}
+	w.must(w.client.List(context.Background(), list))
+	for i := range list.Items {
+		if of := list.Items[i].Namespace; of == w.namespace || strings.HasPrefix(of, w.namespace+"-") {
+			w.drop(&list.Items[i])
+		}
+	}
 }
 
 // Render counts.
