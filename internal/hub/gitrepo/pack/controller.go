@@ -157,6 +157,9 @@ func problems(drafts []bundle.Draft, scanErr error) error {
 		errs = append(errs, d.Err)
 	}
 	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
+	if len(errs) == 0 {
+		return nil
+	}
 	lines := make([]string, len(errs))
 	for i, err := range errs {
 		lines[i] = err.Error()
