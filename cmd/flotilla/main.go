@@ -50,11 +50,27 @@ func run() int {
 		In:       os.Stdin,
 		Out:      os.Stdout,
 		Err:      os.Stderr,
-		Colour:   term.IsTerminal(int(os.Stdout.Fd())) && os.Getenv("NO_COLOR") == "", //nolint:gosec // file descriptors are small
+		Colour:   terminal() != nil && os.Getenv("NO_COLOR") == "",
+		Terminal: terminal(),
 		Version:  version,
 		Programs: programs(),
 		LabDir:   labDir(),
 	})
+}
+
+// terminal measures the terminal that the output is; nil where it is none.
+func terminal() func() (width, height int) {
+	out := int(os.Stdout.Fd()) //nolint:gosec // file descriptors are small
+	if !term.IsTerminal(out) {
+		return nil
+	}
+	return func() (int, int) {
+		width, height, err := term.GetSize(out)
+		if err != nil {
+			return 0, 0
+		}
+		return width, height
+	}
 }
 
 // programs is the directory of this program, where "make build" puts the

@@ -33,6 +33,9 @@ type Env struct {
 	Out, Err io.Writer
 	// Colour says that Out is a terminal that wants colour.
 	Colour bool
+	// Terminal returns the size of the terminal that Out is, 0 where nobody knows
+	// it; nil where Out is none.
+	Terminal func() (width, height int)
 	// Version is the version of a release; it may be empty.
 	Version string
 	// Programs is the directory with the other programs of Flotilla.

@@ -54,7 +54,7 @@ func (f *statusFlags) follow(cmd *cobra.Command) error {
 	if err := w.start(ctx); err != nil {
 		return err
 	}
-	if w.Colour {
+	if w.Terminal != nil {
 		fmt.Fprint(w.out, enterScreen)
 		defer fmt.Fprint(w.out, leaveScreen)
 	}
@@ -71,6 +71,8 @@ type follower struct {
 	last    *overview.Report
 	// trouble is why the hub cannot be asked.
 	trouble string
+	// size is that of the terminal, width and height, when it was drawn on.
+	size [2]int
 }
 
 func (w *follower) start(ctx context.Context) error {
@@ -166,10 +168,15 @@ func (w *follower) show(ctx context.Context, trouble string) error {
 	if err != nil || ctx.Err() != nil {
 		return err
 	}
-	if reflect.DeepEqual(report, w.last) && trouble == w.trouble {
+	var now [2]int
+	if w.Terminal != nil {
+		now[0], now[1] = w.Terminal()
+	}
+	if reflect.DeepEqual(report, w.last) && trouble == w.trouble && now == w.size {
 		return nil
 	}
-	if w.Colour {
+	w.size = now
+	if w.Terminal != nil {
 		err = w.redraw(report, trouble)
 	} else {
 		err = w.writeLines(report, trouble)
@@ -178,13 +185,21 @@ func (w *follower) show(ctx context.Context, trouble string) error {
 	return err
 }
 
+// below is how many rows a picture has below the report.
+const below = 4
+
 // redraw writes the whole picture at once, so that it does not flicker.
 func (w *follower) redraw(report *overview.Report, trouble string) error {
-	var picture bytes.Buffer
-	picture.WriteString(clearScreen)
-	if err := report.Write(&picture, w.paintState); err != nil {
+	var text, picture bytes.Buffer
+	if err := report.Write(&text, w.paintState); err != nil {
 		return err
 	}
+	height := w.size[1]
+	if height > 0 {
+		height = max(1, height-below)
+	}
+	picture.WriteString(clearScreen)
+	picture.WriteString(fit(text.String(), w.size[0], height))
 	fmt.Fprintf(&picture, "\n%s  Ctrl-C ends\n", time.Now().Format(time.TimeOnly))
 	if trouble != "" {
 		fmt.Fprintln(&picture, w.paint(red, trouble))
