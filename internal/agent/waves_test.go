@@ -93,6 +93,19 @@ func TestWavesWaitForJobsAndFirstWords(t *testing.T) {
 	w.until("mute", ready)
 }
 
+// TestClaimThatWaitsForAPod is ready as long as its class makes no volume.
+func TestClaimThatWaitsForAPod(t *testing.T) {
+	w := newWorld(t)
+	shop := w.ns("shop")
+	class := fmt.Sprintf("apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: %s}\nprovisioner: example.org/none\nvolumeBindingMode: WaitForFirstConsumer\n", shop)
+	claim := fmt.Sprintf("apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {namespace: %[1]s, name: data}\nspec: {storageClassName: %[1]s, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}\n", shop)
+	w.deploy("web", []string{class, claim})
+	w.start()
+	w.until("web", ready)
+	w.edit(w.must("v1/PersistentVolumeClaim", shop, "data"), "kube-scheduler", `{"metadata":{"annotations":{"volume.kubernetes.io/selected-node":"n1"}}}`)
+	w.until("web", in(fleet.NotReady))
+}
+
 func helm(h fleet.HelmOptions) func(*fleet.BundleDeployment) {
 	return func(bd *fleet.BundleDeployment) { bd.Spec.Options.Helm = &h }
 }

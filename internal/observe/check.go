@@ -152,11 +152,30 @@ func (c *Checker) found(ctx context.Context, ref apply.Ref, live *unstructured.U
 		Health: w.Rules.health(live),
 		Seen:   seenOf(&meta, w.Owner.Manager),
 	}
+	if !finding.Health.Ready && c.awaitsConsumer(ctx, live) {
+		finding.Health = Health{Ready: true}
+	}
 	if _, said := live.Object["status"]; !said && finding.Health.Ready && !apply.BuiltIn(ref) {
 		kind, err := c.as(w).Kinds.Lookup(ctx, ref.GVK())
 		finding.Health.Silent = err == nil && kind.Status
 	}
 	return finding
+}
+
+// awaitsConsumer tells whether a claim is as it should be until a Pod uses it:
+// its storage class makes no volume before. Where the class cannot be read, a
+// claim counts as any other.
+func (c *Checker) awaitsConsumer(ctx context.Context, live *unstructured.Unstructured) bool {
+	class := awaitsConsumer(live)
+	if class == "" {
+		return false
+	}
+	found, err := c.client.Get(ctx, apply.Ref{Group: "storage.k8s.io", Version: "v1", Kind: "StorageClass", Name: class})
+	if err != nil {
+		return false
+	}
+	mode, _, _ := unstructured.NestedString(found.Object, "volumeBindingMode")
+	return mode == "WaitForFirstConsumer"
 }
 
 func missing(ref apply.Ref, rules Rules) Finding {

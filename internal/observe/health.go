@@ -27,6 +27,11 @@ func healthOf(live *unstructured.Unstructured, ignored []map[string]string) Heal
 	if len(ignored) > 0 {
 		live = withoutConditions(live, ignored)
 	}
+	return refined(live, generalHealth(live))
+}
+
+// generalHealth judges a live object by rules that other tools have as well.
+func generalHealth(live *unstructured.Unstructured) Health {
 	result, err := status.Compute(live)
 	if err != nil {
 		return Health{Failed: true, Message: "its status cannot be read: " + err.Error()}
@@ -56,13 +61,8 @@ func (r Rules) health(live *unstructured.Unstructured) Health {
 }
 
 func complete(job *unstructured.Unstructured) bool {
-	conditions, _, _ := unstructured.NestedSlice(job.Object, "status", "conditions")
-	for _, c := range conditions {
-		if condition, _ := c.(map[string]any); condition["type"] == "Complete" && condition["status"] == "True" {
-			return true
-		}
-	}
-	return false
+	state, _ := conditionOf(job, "Complete")
+	return state == "True"
 }
 
 func withoutConditions(live *unstructured.Unstructured, ignored []map[string]string) *unstructured.Unstructured {
