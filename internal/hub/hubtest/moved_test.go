@@ -132,3 +132,29 @@ func TestWhatRancherFleetWasDeleting(t *testing.T) {
 		t.Error("what is being deleted was deployed")
 	}
 }
+
+// TestWhatFleetApplyStored is there after a move without a GitRepo that would
+// write it anew: it says what to do, and does not wait for ever.
+func TestWhatFleetApplyStored(t *testing.T) {
+	w := newWhole(t)
+	w.start()
+	for name, spec := range map[string]fleet.BundleSpec{
+		"values":  {ValuesHash: "1a2b3c4d5e6f", Resources: configMap("one")},
+		"content": {ContentsID: "s-1a2b3c4d5e6f"},
+	} {
+		b := &fleet.Bundle{ObjectMeta: w.meta(name), Spec: spec}
+		w.create(b)
+		w.eventually("say what to do about "+name, func() bool {
+			w.exists(b)
+			rendered := fleet.FindCondition(b.Status.Conditions, fleet.ConditionRendered)
+			return rendered != nil && rendered.Reason == "StoredByRancherFleet" && strings.Contains(rendered.Message, "flotilla apply")
+		})
+		base := b.DeepCopy()
+		b.Spec = fleet.BundleSpec{Resources: configMap("one")}
+		w.must(w.client.Patch(w.ctx, b, client.MergeFrom(base)))
+		w.eventually("go on with "+name, func() bool {
+			w.exists(b)
+			return fleet.IsConditionTrue(b.Status.Conditions, fleet.ConditionRendered)
+		})
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-sh/flotilla/internal/fault"
+	"github.com/flotilla-sh/flotilla/internal/hub/bundle/sources"
 	"github.com/flotilla-sh/flotilla/internal/names"
 	"github.com/flotilla-sh/flotilla/internal/pipeline"
 	"github.com/flotilla-sh/flotilla/internal/target"
@@ -87,7 +88,7 @@ func (c *Controller) withValues(ctx context.Context, bundle *fleet.Bundle) (*fle
 	key := client.ObjectKey{Namespace: bundle.Namespace, Name: names.ValuesSecret(bundle.Name, spec.ValuesHash)}
 	err := c.Live.Get(ctx, key, secret)
 	if apierrors.IsNotFound(err) {
-		return nil, fault.Wait(soon, "WaitingForValues", fmt.Errorf("the Secret %s with the Helm values is not there (yet)", key))
+		return nil, sources.Missing(bundle, "WaitingForValues", fmt.Errorf("the Secret %s with the Helm values is not there (yet)", key))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the Helm values: %w", err)

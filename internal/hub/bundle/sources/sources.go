@@ -85,12 +85,23 @@ func (s *Sources) Of(ctx context.Context, bundle *fleet.Bundle) (Files, error) {
 	root := content.Ref{Name: bundle.Spec.ContentsID, Secret: true}
 	stored, err := content.FetchFiles(ctx, s.store.In(bundle.Namespace), root)
 	if apierrors.IsNotFound(err) {
-		return Files{}, fault.Wait(soon, "WaitingForSource", fmt.Errorf("the stored source of the bundle is not there (yet): %w", err))
+		return Files{}, Missing(bundle, "WaitingForSource", fmt.Errorf("the stored source of the bundle is not there (yet): %w", err))
 	}
 	if err != nil {
 		return Files{}, err
 	}
 	return s.keep(key, stored), nil
+}
+
+// Missing is the error where something is not stored that a Bundle names. Our
+// own Bundles with something stored are of a GitRepo or HelmOp, which stores it
+// again; others were written by Rancher Fleet's command line, and nobody will.
+func Missing(bundle *fleet.Bundle, reason string, waiting error) error {
+	if bundle.Labels[fleet.RepoLabel] != "" || bundle.Labels[fleet.HelmOpLabel] != "" {
+		return fault.Wait(soon, reason, waiting)
+	}
+	return fault.Stall("StoredByRancherFleet", fmt.Errorf(
+		"what this Bundle names was stored by Rancher Fleet's command line, in a form that is not read here: write the Bundle anew with `flotilla apply` (or take spec.valuesHash and spec.contentsId off, and put values and files into it): %w", waiting))
 }
 
 func (s *Sources) keep(key string, files []source.File) Files {
