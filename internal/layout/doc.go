@@ -61,6 +61,7 @@
 //	  /cluster/lease          controller: which clusters are silent
 //	  /cluster/register       controller: what belongs to a Cluster on the hub
 //	  /content/gc             controller: deletes content that nothing names
+//	  /fair                   lets every namespace have its turn
 //	  /follow                 watches single objects by their names
 //	  /gauges                 counts the fleet for Prometheus
 //	  /gitrepo/pack           controller: a commit becomes Bundles
