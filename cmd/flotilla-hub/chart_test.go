@@ -7,6 +7,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 
 	"github.com/flotilla-sh/flotilla/internal/bundle"
+	"github.com/flotilla-sh/flotilla/internal/hub/fair"
 	"github.com/flotilla-sh/flotilla/internal/hub/memory"
 	"github.com/flotilla-sh/flotilla/internal/lab/labtest"
 	"github.com/flotilla-sh/flotilla/internal/source/git"
@@ -57,14 +58,14 @@ func TestHubOfTheChartFitsIntoItsMemory(t *testing.T) {
 // error that the hub sees, but the end of its pod.
 func TestCacheOfTheChartFitsIntoItsVolume(t *testing.T) {
 	for values, want := range map[string]int64{ // in MiB
-		"":                           4352,
-		"gitCacheSize: 4Gi":          10496,
-		"gitCacheSize: 500M":         3257, // 953 MiB of clones
-		"gitCacheSize: 1":            2304,
+		"":                           6400,
+		"gitCacheSize: 4Gi":          12544,
+		"gitCacheSize: 500M":         5305, // 953 MiB of clones
+		"gitCacheSize: 1":            4352,
 		"gitCacheSize: 0":            0,
 		"gitCacheSize: \"0\"":        0,
-		"chartLimits: {size: 128Mi}": 4864,
-		"{gitCacheSize: 4294967296, chartLimits: {size: 134217728}}": 11008,
+		"chartLimits: {size: 128Mi}": 7424,
+		"{gitCacheSize: 4294967296, chartLimits: {size: 134217728}}": 13568,
 	} {
 		t.Run(values, func(t *testing.T) {
 			d, err := labtest.Deployment("flotilla", values)
@@ -78,7 +79,7 @@ func TestCacheOfTheChartFitsIntoItsVolume(t *testing.T) {
 					got = v.EmptyDir.SizeLimit.Value()
 				}
 			}
-			const packedAtOnce, charts, indexes = 8, 256 << 20, 160 << 20
+			const packedAtOnce, charts, indexes = 2 * fair.Workers, 256 << 20, 160 << 20 // GitRepos and HelmOps
 			needed := 2*f.hub.GitCacheSize + charts + packedAtOnce*(f.hub.Charts.Size+git.SmallFetch+indexes)
 			if got>>20 != want || want > 0 && got != needed {
 				t.Errorf("%d MiB, want %d, and the flags need %d", got>>20, want, needed>>20)

@@ -18,14 +18,14 @@
 
 {{- /*
 The size of the volume for the cache. The hub keeps to gitCacheSize after each
-fetch, to twice that during one, and to 256Mi of charts. Eight are packed at once,
-and each may have a chart on its way, a small fetch (32Mi), and indexes of chart
+fetch, to twice that during one, and to 256Mi of charts. Eight GitRepos
+and eight HelmOps are packed at once, and each may have a chart on its way, a small fetch (32Mi), and indexes of chart
 repositories (160Mi).
 */ -}}
 {{- define "flotilla.cacheVolume" -}}
 {{- $clones := include "flotilla.bytes" (list "gitCacheSize" .Values.gitCacheSize) | int64 -}}
 {{- $chart := include "flotilla.bytes" (list "chartLimits.size" (.Values.chartLimits.size | default "64Mi")) | int64 -}}
 {{- if $clones -}}
-{{- add (mul 2 $clones) 268435456 (mul 8 (add $chart 201326592)) -}}
+{{- add (mul 2 $clones) 268435456 (mul 16 (add $chart 201326592)) -}}
 {{- end -}}
 {{- end -}}

@@ -14,17 +14,17 @@ import (
 	"github.com/flotilla-sh/flotilla/internal/reconcile"
 )
 
-// workers is how many objects a controller works at. One namespace has half of
+// Workers is how many objects a controller works at. One namespace has half of
 // them where it is alone.
-const workers = 8
+const Workers = 8
 
 // Options are those of a controller that shares its workers.
 func Options() controller.Options {
 	return controller.Options{
-		MaxConcurrentReconciles: workers, RateLimiter: reconcile.Backoff[ctrl.Request](),
+		MaxConcurrentReconciles: Workers, RateLimiter: reconcile.Backoff[ctrl.Request](),
 		NewQueue: func(name string, limiter workqueue.TypedRateLimiter[ctrl.Request]) workqueue.TypedRateLimitingInterface[ctrl.Request] {
 			next := priorityqueue.New(name, func(o *priorityqueue.Opts[ctrl.Request]) { o.RateLimiter = limiter })
-			return newQueue(next, workers)
+			return newQueue(next, Workers)
 		},
 	}
 }

@@ -11,7 +11,7 @@ import (
 // smallBundles is how many bytes the files of a GitRepo may have that is packed
 // beside others. One with more has its turn alone, since its files are all in
 // memory at once.
-const smallBundles = 32 << 20
+const smallBundles = 16 << 20
 
 // found is what a commit holds.
 type found struct {
