@@ -2,14 +2,19 @@ package hubtest_test
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/flotilla-sh/flotilla/internal/content"
 	"github.com/flotilla-sh/flotilla/internal/content/kube"
@@ -217,6 +222,36 @@ func TestSweepCrossesAPut(t *testing.T) {
 	w.must(c.Sweep(w.ctx))
 	if there, marked := w.marked(enc); there != 1 || marked != 0 {
 		t.Errorf("%d there and %d marked, want it saved", there, marked)
+	}
+}
+
+// TestSweepGoesOn meets an object that an admission policy protects.
+func TestSweepGoesOn(t *testing.T) {
+	w := newWorld(t)
+	store := kube.New(w.client)
+	enc := w.encode(object("Secret", "a", "eA=="), object("Secret", "b", "eQ=="))
+	w.must(store.Put(w.ctx, enc, w.namespace))
+	watching, err := client.NewWithWatch(server.config, client.Options{Scheme: w.client.Scheme()})
+	w.must(err)
+	c := w.collector(store)
+	first := ""
+	c.Live = interceptor.NewClient(watching, interceptor.Funcs{
+		Patch: func(ctx context.Context, next client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+			if first == "" && w.holders(enc)[obj.GetName()] != nil {
+				first = obj.GetName()
+			}
+			if obj.GetName() == first {
+				return apierrors.NewForbidden(corev1.Resource("secrets"), first, errors.New("a policy says no"))
+			}
+			return next.Patch(ctx, obj, patch, opts...)
+		},
+	})
+	err = c.Sweep(w.ctx)
+	if err == nil || !strings.Contains(err.Error(), first+": ") || !strings.Contains(err.Error(), "a policy says no") {
+		t.Errorf("the sweep says %v, want %s", err, first)
+	}
+	if there, marked := w.marked(enc); there < 2 || marked != there-1 {
+		t.Errorf("%d of %d unused objects are marked, want all but one", marked, there)
 	}
 }
 

@@ -7,6 +7,7 @@ package gc
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -62,8 +63,16 @@ func (c *Collector) Start(ctx context.Context) error {
 	}
 }
 
-// Sweep marks and deletes once.
+// Sweep marks and deletes once. What cannot be marked or deleted stops nothing
+// else.
 func (c *Collector) Sweep(ctx context.Context) error {
+	return errors.Join(c.sweepStore(ctx), c.sweepRegistries(ctx))
+}
+
+// mostErrors is how many objects are told of that could not be swept.
+const mostErrors = 5
+
+func (c *Collector) sweepStore(ctx context.Context) error {
 	stored, err := c.stored(ctx)
 	if err != nil {
 		return err
@@ -73,12 +82,24 @@ func (c *Collector) Sweep(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	var errs []error
+	failed := 0
 	for i := range stored {
-		if err := c.judge(ctx, &stored[i], used[stored[i].Name]); err != nil {
-			return err
+		err := c.judge(ctx, &stored[i], used[stored[i].Name])
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err == nil {
+			continue
+		}
+		if failed++; failed <= mostErrors {
+			errs = append(errs, fmt.Errorf("%s %s/%s: %w", stored[i].Kind, stored[i].Namespace, stored[i].Name, err))
 		}
 	}
-	return c.sweepRegistries(ctx)
+	if failed > mostErrors {
+		errs = append(errs, fmt.Errorf("and %d more", failed-mostErrors))
+	}
+	return errors.Join(errs...)
 }
 
 func (c *Collector) sweepRegistries(ctx context.Context) error {
