@@ -35,12 +35,23 @@ type tracked struct {
 	notBefore time.Time
 }
 
+// touched tells whether what is ours may be other than it was accepted, rather than
+// what others have written beside it.
+func (t *tracked) touched(seen Seen) bool {
+	return seen.UID != t.accepted.UID || seen.Fields != t.accepted.Fields || seen.Generation != t.accepted.Generation
+}
+
+// lost notes that a watch said that the object is gone.
+func (t *tracked) lost() {
+	t.look, t.missing, t.notBefore = LookDrift, true, time.Time{}
+}
+
 // judge names what a sighting of an object calls for.
 func judge(t *tracked, seen Seen) Look {
 	switch {
 	case seen.UID == t.entry.UID && Older(seen.ResourceVersion, t.entry.ResourceVersion):
 		return LookAway
-	case seen.UID != t.accepted.UID, seen.Fields != t.accepted.Fields, seen.Generation != t.accepted.Generation:
+	case t.touched(seen):
 		return LookDrift
 	case t.accepted.Writes != "" && seen.Writes != t.accepted.Writes:
 		return LookDrift

@@ -216,7 +216,7 @@ func (t *Tracker) sighted(g *group, ref apply.Ref, seen *Seen) Look {
 		return LookAway
 	}
 	if seen == nil {
-		o.look, o.missing = LookDrift, true
+		o.lost()
 		return LookDrift
 	}
 	o.scaledBy = seen.ScaledBy
@@ -225,6 +225,9 @@ func (t *Tracker) sighted(g *group, ref apply.Ref, seen *Seen) Look {
 	}
 	look := judge(o, *seen)
 	o.look = max(o.look, look)
+	if look == LookDrift && o.touched(*seen) {
+		o.notBefore = time.Time{}
+	}
 	if wait := o.notBefore.Sub(t.clock.Now()); wait > 0 && look == LookDrift {
 		t.notify(g.owner.Label, wait)
 		return LookAway
@@ -241,7 +244,8 @@ func (t *Tracker) gone(kind apply.Ref, have map[apply.Ref]bool) {
 		look := LookAway
 		for ref, o := range g.objects {
 			if o.entry.GVK() == kind.GVK() && !have[ref] {
-				o.look, o.missing, look = LookDrift, true, LookDrift
+				o.lost()
+				look = LookDrift
 			}
 		}
 		for ref := range g.awaited {

@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"strconv"
 	"testing"
 	"time"
 
@@ -69,6 +70,48 @@ func TestSightings(t *testing.T) {
 			}
 			if live := tracker.Live("l", ref); live.Changed {
 				t.Error("a look that was taken is still pending")
+			}
+		})
+	}
+}
+
+// TestOursAmongTheWritesOfOthers: an object that others write to all the time is
+// looked at rarely, but at once where what is ours was touched.
+func TestOursAmongTheWritesOfOthers(t *testing.T) {
+	const full, less = `{"f:data":{"f:a":{},"f:b":{}}}`, `{"f:data":{"f:a":{}}}`
+	ref := apply.Ref{Version: "v1", Kind: "ConfigMap", Namespace: "n", Name: "x"}
+	at := func(version, ours string, clock *clocktesting.FakePassiveClock) *metav1.ObjectMeta {
+		leader := entry("leader", metav1.ManagedFieldsOperationUpdate, "", `{"f:metadata":{}}`)
+		leader.Time = &metav1.Time{Time: clock.Now()}
+		return seenMeta(version, "", ours, leader)
+	}
+	for name, test := range map[string]struct {
+		then func(*Tracker, *clocktesting.FakePassiveClock)
+		soon bool
+	}{
+		"others write again":   {func(tr *Tracker, c *clocktesting.FakePassiveClock) { tr.See("l", ref, at("90", full, c)) }, false},
+		"a field is taken":     {func(tr *Tracker, c *clocktesting.FakePassiveClock) { tr.See("l", ref, at("90", less, c)) }, true},
+		"a stale sighting":     {func(tr *Tracker, c *clocktesting.FakePassiveClock) { tr.See("l", ref, at("9", less, c)) }, false},
+		"it is gone":           {func(tr *Tracker, _ *clocktesting.FakePassiveClock) { tr.See("l", ref, nil) }, true},
+		"it is on no new list": {func(tr *Tracker, _ *clocktesting.FakePassiveClock) { tr.gone(ref, nil) }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			clock := clocktesting.NewFakePassiveClock(time.Unix(1_000_000, 0))
+			tracker := NewTracker(clock, func(string, time.Duration) {})
+			first := at("10", full, clock)
+			tracker.Track(owner, apply.Inventory{{Ref: ref, UID: "u", ResourceVersion: "10", Fields: seenOf(first, manager).Fields}})
+			tracker.See("l", ref, first)
+			for i := range 12 { // each time it is found that nothing of ours was touched
+				clock.SetTime(clock.Now().Add(11 * time.Minute))
+				meta := at(strconv.Itoa(20+i), full, clock)
+				tracker.See("l", ref, meta)
+				tracker.Targets("l", false)
+				tracker.Accept("l", ref, seenOf(meta, manager))
+			}
+			clock.SetTime(clock.Now().Add(time.Second))
+			test.then(tracker, clock)
+			if got := len(tracker.Targets("l", false)); got != map[bool]int{true: 1}[test.soon] {
+				t.Errorf("%d to look at now", got)
 			}
 		})
 	}
