@@ -80,7 +80,12 @@ func (s *Store) place(ctx context.Context, root content.Blob, c claim) error {
 		}
 		names = append(names, extra.name)
 	}
-	return s.putBlobWith(ctx, root, c.own, names)
+	if err := s.putBlobWith(ctx, root, c.own, names); err != nil {
+		return err
+	}
+	secrets := content.Listed(objectFor(root, "").GetAnnotations()[ChunksAnnotation])
+	s.parts.Store(knownKey(root.Ref, ""), parts{secrets: secrets, parcels: names})
+	return nil
 }
 
 func (s *Store) putBlobWith(ctx context.Context, b content.Blob, chunks newPlace, others []string) error {
@@ -142,6 +147,7 @@ func (s *Store) adopt(ctx context.Context, root content.Blob) error {
 			return err
 		}
 	}
+	s.parts.Store(knownKey(root.Ref, ""), partsOf(meta))
 	if !s.places.has(root.Name) {
 		s.places.add(root.Name, content.Listed(meta.Annotations[holdsAnnotation]))
 	}

@@ -46,6 +46,8 @@ type Store struct {
 	// known are the objects that this process has put or seen; a put of a
 	// known one costs nothing. A sweep forgets what it marks or deletes.
 	known sync.Map
+	// parts are those of each root that was put or seen.
+	parts sync.Map
 	// places are the parcels with chunks; they are read when first needed.
 	places  places
 	loading sync.Mutex
@@ -101,9 +103,11 @@ func (s *Store) putSecrets(ctx context.Context, enc content.Encoded, namespace s
 // putBlob stores a payload, or finds that it is stored.
 func (s *Store) putBlob(ctx context.Context, b content.Blob, namespace string) error {
 	return s.once(ctx, knownKey(b.Ref, namespace), func(ctx context.Context) error {
-		if err := s.Keep(ctx, objectFor(b, namespace)); err != nil {
+		obj := objectFor(b, namespace)
+		if err := s.Keep(ctx, obj); err != nil {
 			return s.explain(b.Ref, err)
 		}
+		s.parts.Store(knownKey(b.Ref, namespace), parts{secrets: content.Listed(obj.GetAnnotations()[ChunksAnnotation])})
 		return nil
 	})
 }
@@ -151,27 +155,6 @@ func (s *Store) unmarkIt(ctx context.Context, meta *metav1.PartialObjectMetadata
 	return s.client.Patch(ctx, meta, client.RawPatch("application/merge-patch+json", patch))
 }
 
-// Has tells whether a payload is stored. It looks once per process, unless a
-// sweep has marked it.
-func (s *Store) Has(ctx context.Context, ref content.Ref, namespace string) (bool, error) {
-	key := knownKey(ref, namespace)
-	if _, ok := s.known.Load(key); ok {
-		return true, nil
-	}
-	meta, err := s.metadata(ctx, objectFor(content.Blob{Ref: ref}, namespace))
-	if apierrors.IsNotFound(err) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("look whether content %s is stored: %w", ref.Name, err)
-	}
-	if meta.Annotations[UnusedAnnotation] == "" {
-		// A marked one is left for a put to see.
-		s.known.Store(key, struct{}{})
-	}
-	return true, nil
-}
-
 // ForgetNamespace makes puts of secret payloads look again whether they are in
 // a namespace, because it was deleted.
 func (s *Store) ForgetNamespace(namespace string) {
@@ -186,6 +169,7 @@ func (s *Store) ForgetNamespace(namespace string) {
 // Forget makes the next put of this payload look again whether it is there.
 func (s *Store) Forget(name, namespace string) {
 	s.known.Delete(namespace + "/" + name)
+	s.parts.Delete(namespace + "/" + name)
 }
 
 // Stored takes in everything that there is: what was taken away behind the

@@ -152,7 +152,7 @@ func remembered(ctx context.Context, existing []fleet.BundleDeployment, at place
 		if spec.Content == nil || spec.RenderInput == "" {
 			continue
 		}
-		stored, err := at.Has(ctx, spec.Content)
+		stored, err := at.Has(ctx, existing[i].Namespace, spec.Content)
 		if err != nil {
 			return nil, err
 		}

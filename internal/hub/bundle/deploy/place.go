@@ -14,8 +14,9 @@ import (
 type place interface {
 	// Name is what deployments call it; the hub's API server has none.
 	Name() string
-	// Has tells whether content is stored there.
-	Has(ctx context.Context, ref *fleet.ContentRef) (bool, error)
+	// Has tells whether content is stored there, with all that the agent of a
+	// cluster's namespace needs of it.
+	Has(ctx context.Context, namespace string, ref *fleet.ContentRef) (bool, error)
 	// Put sees to it that content is stored, which nil is already, and that the
 	// agent of a cluster's namespace can read it.
 	Put(ctx context.Context, namespace string, enc *content.Encoded) error
@@ -41,8 +42,8 @@ type onHub struct{ store *kube.Store }
 func (onHub) Name() string { return "" }
 
 // Has looks once.
-func (h onHub) Has(ctx context.Context, ref *fleet.ContentRef) (bool, error) {
-	return h.store.Has(ctx, content.Ref{Name: ref.Name}, "")
+func (h onHub) Has(ctx context.Context, namespace string, ref *fleet.ContentRef) (bool, error) {
+	return h.store.Has(ctx, content.Ref{Name: ref.Name}, namespace)
 }
 
 // Put stores all of it. What is stored costs nothing; what was lost comes back.
@@ -64,12 +65,15 @@ func (r inRegistry) Name() string { return r.at.Name }
 
 // Has asks. A registry that cannot be asked is taken to have kept what it had:
 // what changes nothing goes on without it.
-func (r inRegistry) Has(ctx context.Context, ref *fleet.ContentRef) (bool, error) {
+func (r inRegistry) Has(ctx context.Context, namespace string, ref *fleet.ContentRef) (bool, error) {
 	stored, err := r.at.Has(ctx, ref.Name)
 	if err != nil && ref.Registry == r.at.Name && (registry.Unreachable(err) || registry.Unauthorized(err)) {
 		return true, nil
 	}
-	return stored, err
+	if err != nil || !stored {
+		return stored, err
+	}
+	return r.store.HasSecrets(ctx, ref.Name, namespace)
 }
 
 // Put stores what is secret on the hub and the rest in the registry.
