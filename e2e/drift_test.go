@@ -117,7 +117,7 @@ func TestWhatOthersAddIsNoDrift(t *testing.T) {
 		t.Fatal(err)
 	}
 	scale := &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: 3}}
-	if err := w.spokes["dev"].SubResource("scale").Update(t.Context(), scaled, client.WithSubResourceBody(scale), client.FieldOwner("hpa")); err != nil {
+	if err := w.spokes["dev"].SubResource("scale").Update(t.Context(), scaled, client.WithSubResourceBody(scale), client.FieldOwner("cluster-autoscaler")); err != nil {
 		t.Fatal(err)
 	}
 	w.byHand(t, "dev", configMapOf("calm", "a-probe"), `{"data":{"value":"2"}}`)

@@ -60,7 +60,6 @@ func TestUpgradeThatPreparesItsCluster(t *testing.T) {
 					}
 					return nil
 				})
-				w.untilValue(shop, "a", "1")
 				w.quotaStatus(shop, 10)
 			},
 		},

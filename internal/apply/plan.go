@@ -257,9 +257,6 @@ func coreHasHealth(obj *unstructured.Unstructured) bool {
 	switch obj.GetKind() {
 	case "Pod", "PersistentVolumeClaim", "ReplicationController":
 		return true
-	case "Service":
-		kind, _, _ := unstructured.NestedString(obj.Object, "spec", "type")
-		return kind == "LoadBalancer"
 	}
 	return false
 }

@@ -26,8 +26,6 @@ func refined(live *unstructured.Unstructured, h Health) Health {
 		return onDeleteDaemon(live, h)
 	case "/Pod":
 		return podHealth(live, h)
-	case "/Service":
-		return loadBalancer(live, h)
 	case "apiregistration.k8s.io/APIService":
 		return apiService(live, h)
 	}
@@ -84,16 +82,6 @@ func podHealth(live *unstructured.Unstructured, h Health) Health {
 		message = "its containers have ended with an error"
 	}
 	return Health{Failed: true, Message: "has failed: " + message}
-}
-
-func loadBalancer(live *unstructured.Unstructured, h Health) Health {
-	kind, _, _ := unstructured.NestedString(live.Object, "spec", "type")
-	given, _, _ := unstructured.NestedSlice(live.Object, "spec", "externalIPs")
-	has, _, _ := unstructured.NestedSlice(live.Object, "status", "loadBalancer", "ingress")
-	if h.Ready && kind == "LoadBalancer" && len(given)+len(has) == 0 {
-		return Health{Message: "its load balancer has no address yet"}
-	}
-	return h
 }
 
 func apiService(live *unstructured.Unstructured, h Health) Health {

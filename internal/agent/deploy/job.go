@@ -30,6 +30,8 @@ type job struct {
 	// reported is the status that the hub has, as JSON, of statusVersion.
 	reported      []byte
 	statusVersion string
+	// unsure says that nobody knows whether the hub has the last report.
+	unsure bool
 	// unreported counts the reports that failed since.
 	unreported int
 

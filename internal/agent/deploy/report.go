@@ -2,7 +2,9 @@ package deploy
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
+	"net/http"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -28,6 +30,9 @@ func (c *Controller) unreported(name string) time.Duration {
 // report notes how a deployment stands, and writes its status to the hub where
 // that has changed.
 func (c *Controller) report(ctx context.Context, j job, d Decision) error {
+	if known, err := c.certain(ctx, j); !known {
+		return err
+	}
 	s, err := j.statusOf(d, c.clock.Now())
 	if err != nil {
 		return err
@@ -45,6 +50,7 @@ func (c *Controller) report(ctx context.Context, j job, d Decision) error {
 		return nil
 	}
 	if err != nil {
+		c.update(j.name, func(live *job) { live.unsure = live.unsure || !refused(err) })
 		return err
 	}
 	if wrote.UID != j.desired.UID {
@@ -67,4 +73,32 @@ func (c *Controller) report(ctx context.Context, j job, d Decision) error {
 	})
 	c.wakeDependents(j.name)
 	return nil
+}
+
+// certain tells whether it is known what the hub has been told. Where an answer was
+// lost it is asked: a report is what has changed since the last one, and what the
+// lost one had changed would stay. What it says may be news.
+func (c *Controller) certain(ctx context.Context, j job) (bool, error) {
+	if !j.unsure {
+		return true, nil
+	}
+	bd, err := c.hub.Get(ctx, j.name)
+	if err != nil {
+		if apierrors.IsNotFound(err) {
+			err = nil // which will be heard
+		}
+		return false, err
+	}
+	news := false
+	c.update(j.name, func(live *job) { live.unsure, news = false, live.receive(bd) })
+	if news {
+		c.queue.Add(j.name)
+	}
+	return !news, nil
+}
+
+// refused tells whether the hub has answered that it did not write.
+func refused(err error) bool {
+	status, ok := errors.AsType[*apierrors.StatusError](err)
+	return ok && status.ErrStatus.Code >= http.StatusBadRequest && status.ErrStatus.Code < http.StatusInternalServerError
 }
