@@ -8,12 +8,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-sh/flotilla/internal/lab"
@@ -278,8 +280,14 @@ func (w *world) loseKinds(t *testing.T) {
 				continue
 			}
 			left = append(left, fmt.Errorf("%s is there", crd.GetName()))
-			if crd.GetDeletionTimestamp() == nil {
+			switch since := crd.GetDeletionTimestamp(); {
+			case since == nil:
 				left = append(left, client.IgnoreNotFound(w.hub.Delete(context.Background(), crd)))
+			case time.Since(since.Time) > 10*time.Second:
+				// The API server may have met a conflict with itself, and looks
+				// again when the kind changes, or minutes later.
+				nudge := fmt.Appendf(nil, `{"metadata":{"annotations":{"example.com/nudge":%q}}}`, time.Now())
+				left = append(left, client.IgnoreNotFound(w.hub.Patch(t.Context(), crd, client.RawPatch(types.MergePatchType, nudge))))
 			}
 		}
 		return errors.Join(left...)
