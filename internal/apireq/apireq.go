@@ -1,5 +1,5 @@
 // Package apireq reads from an HTTP request what it asks of a Kubernetes API
-// server.
+// server, and from the answer whether that was done.
 package apireq
 
 import (

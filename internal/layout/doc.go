@@ -15,6 +15,7 @@
 //	internal/digest           pure: the one hash
 //	internal/cache            pure: remembers up to so many bytes
 //	internal/names            pure: every name that is derived from another
+//	internal/apireq           what an HTTP request asks of an API server, and whether it was done
 //	internal/backoff          pure: how long to wait before what failed is tried again
 //	internal/fault            pure: the three kinds of error, and where in a file one is
 //	internal/hook             pure: which objects are Helm hooks, and when they run
@@ -93,7 +94,6 @@
 //	internal/lab              hub, spokes and a Git server as processes of one machine
 //	  /gitserver              serves Git repositories
 //	  /labtest                API servers of the lab for tests
-//	internal/apireq           what an HTTP request asks of an API server
 //	internal/faultproxy       the enemies that a client meets, for tests
 //	internal/memapi           an API server in memory, for tests
 //	internal/soak             fleets under chosen faults

@@ -3,18 +3,16 @@ package reconcile
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"net/http"
 	"sync"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/utils/lru"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flotilla-sh/flotilla/internal/apireq"
 	"github.com/flotilla-sh/flotilla/internal/fault"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
@@ -68,15 +66,9 @@ func (w *Written) note(obj client.Object, err error) {
 	switch {
 	case err == nil:
 		w.last.Add(obj.GetUID(), obj.GetResourceVersion())
-	case !refused(err):
+	case !apireq.Refused(err):
 		w.last.Add(obj.GetUID(), "")
 	}
-}
-
-// refused tells whether the API server has answered that it did not write.
-func refused(err error) bool {
-	status, ok := errors.AsType[*apierrors.StatusError](err)
-	return ok && status.ErrStatus.Code >= http.StatusBadRequest && status.ErrStatus.Code < http.StatusInternalServerError
 }
 
 // behind is an error where obj was read before the last write was seen.

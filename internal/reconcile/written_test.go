@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flotilla-sh/flotilla/internal/apireq"
 	"github.com/flotilla-sh/flotilla/internal/fault"
 	fleet "github.com/flotilla-sh/flotilla/pkg/apis/fleet/v1alpha1"
 )
@@ -58,7 +59,7 @@ func (w writer) Patch(_ context.Context, obj client.Object, patch client.Patch, 
 	}
 	answer := w.s.answer
 	w.s.answer = nil
-	if answer != nil && refused(answer) {
+	if answer != nil && apireq.Refused(answer) {
 		return answer
 	}
 	if status {

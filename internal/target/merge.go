@@ -96,11 +96,13 @@ func mergeWith[T any](base, over *T, merge func(base, over T) T) *T {
 	return &out
 }
 
-func mergeKeys(base, over map[string]string) map[string]string {
+// mergeKeys returns base with the keys of over, which replace what is there as a
+// whole. It changes neither.
+func mergeKeys[V any](base, over map[string]V) map[string]V {
 	if len(over) == 0 {
 		return base
 	}
-	out := make(map[string]string, len(base)+len(over))
+	out := make(map[string]V, len(base)+len(over))
 	maps.Copy(out, base)
 	maps.Copy(out, over)
 	return out

@@ -122,17 +122,5 @@ func (p *plan) fill(s *templating.Scope) (map[string]any, error) {
 		over[key] = value
 		errs = append(errs, err)
 	}
-	return replaced(data, over), errors.Join(errs...)
-}
-
-// replaced returns base with the keys of over, which replace what is there as a
-// whole. It changes neither.
-func replaced(base, over map[string]any) map[string]any {
-	if len(over) == 0 {
-		return base
-	}
-	out := make(map[string]any, len(base)+len(over))
-	maps.Copy(out, base)
-	maps.Copy(out, over)
-	return out
+	return mergeKeys(data, over), errors.Join(errs...)
 }

@@ -2,13 +2,12 @@ package deploy
 
 import (
 	"context"
-	"errors"
 	"math/rand/v2"
-	"net/http"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/flotilla-sh/flotilla/internal/apireq"
 	"github.com/flotilla-sh/flotilla/internal/backoff"
 	"github.com/flotilla-sh/flotilla/internal/observe"
 )
@@ -50,7 +49,7 @@ func (c *Controller) report(ctx context.Context, j job, d Decision) error {
 		return nil
 	}
 	if err != nil {
-		c.update(j.name, func(live *job) { live.unsure = live.unsure || !refused(err) })
+		c.update(j.name, func(live *job) { live.unsure = live.unsure || !apireq.Refused(err) })
 		return err
 	}
 	if wrote.UID != j.desired.UID {
@@ -79,7 +78,7 @@ func (c *Controller) report(ctx context.Context, j job, d Decision) error {
 // lost it is asked: a report is what has changed since the last one, and what the
 // lost one had changed would stay. What it says may be news.
 func (c *Controller) certain(ctx context.Context, j job) (bool, error) {
-	if !j.unsure {
+	if !j.unsure || j.desired == nil {
 		return true, nil
 	}
 	bd, err := c.hub.Get(ctx, j.name)
@@ -95,10 +94,4 @@ func (c *Controller) certain(ctx context.Context, j job) (bool, error) {
 		c.queue.Add(j.name)
 	}
 	return !news, nil
-}
-
-// refused tells whether the hub has answered that it did not write.
-func refused(err error) bool {
-	status, ok := errors.AsType[*apierrors.StatusError](err)
-	return ok && status.ErrStatus.Code >= http.StatusBadRequest && status.ErrStatus.Code < http.StatusInternalServerError
 }

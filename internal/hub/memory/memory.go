@@ -4,6 +4,7 @@
 package memory
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -52,14 +53,14 @@ type Shares struct {
 // Divide gives each its share, or says what does not fit.
 func Divide(w Wanted) (Shares, error) {
 	if w.Limit <= 0 {
-		return Shares{Renderers: or(w.Renderers, w.CPUs), Render: or(w.Render, largest)}, nil
+		return Shares{Renderers: cmp.Or(w.Renderers, w.CPUs), Render: cmp.Or(w.Render, largest)}, nil
 	}
 	// Files of bundles are there twice, as they are and as they are stored.
 	own := base + 2*w.Bundles
 	room := w.Limit - own
 	s := Shares{Renderers: w.Renderers, Render: w.Render}
 	if s.Renderers == 0 {
-		s.Renderers = int(min(max(room/(or(s.Render, usual)+held), 1), int64(max(w.CPUs, 1))))
+		s.Renderers = int(min(max(room/(cmp.Or(s.Render, usual)+held), 1), int64(max(w.CPUs, 1))))
 	}
 	if s.Render == 0 {
 		s.Render = min(room/int64(s.Renderers)-held, largest)
@@ -71,16 +72,8 @@ func Divide(w Wanted) (Shares, error) {
 	return s, nil
 }
 
-// or is the first of two that is set.
-func or[T int | int64](a, b T) T {
-	if a != 0 {
-		return a
-	}
-	return b
-}
-
 func tooLittle(w Wanted, own int64, s Shares) error {
-	render := or(w.Render, max(s.Render, least))
+	render := cmp.Or(w.Render, max(s.Render, least))
 	need := own + int64(s.Renderers)*(render+held)
 	return fmt.Errorf("the memory limit of %d MiB is too low: the hub itself may need %d MiB (%d, and twice --git-max-bundles-size), "+
 		"and %d renders at once %d MiB each (--render-memory, and %d for what they give): raise the limit to %d MiB "+

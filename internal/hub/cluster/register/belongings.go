@@ -58,11 +58,3 @@ func labelsOf(origin map[string]string) map[string]string {
 	}
 	return l
 }
-
-// merged returns what both have, and where they differ what over says.
-func merged(under, over map[string]string) map[string]string {
-	out := make(map[string]string, len(under)+len(over))
-	maps.Copy(out, under)
-	maps.Copy(out, over)
-	return out
-}

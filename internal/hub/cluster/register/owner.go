@@ -7,6 +7,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -85,8 +86,8 @@ func (c *Controller) contest(ctx context.Context, cluster *fleet.Cluster, namesp
 func (c *Controller) adopt(ctx context.Context, cluster *fleet.Cluster, found *metav1.PartialObjectMetadata) error {
 	base := found.DeepCopy()
 	want := space(cluster, found.Name)
-	found.SetAnnotations(merged(found.Annotations, want.Annotations))
-	found.SetLabels(merged(found.Labels, want.Labels))
+	found.SetAnnotations(labels.Merge(found.Annotations, want.Annotations))
+	found.SetLabels(labels.Merge(found.Labels, want.Labels))
 	if err := c.Client.Patch(ctx, found, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("take the namespace %s for the Cluster: %w", found.Name, err)
 	}
